@@ -1,0 +1,4 @@
+//! What connects the core to the world: thin translators that take no decision.
+//!
+//! Each module turns bytes, rows and signals into events of `tenure_core`, and performs the
+//! commands that come back. An `if` here on a task's state belongs in core.
