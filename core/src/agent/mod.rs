@@ -1,0 +1,1 @@
+//! The worker's side: accepts, keeps outcomes until they are acknowledged, reconnects.

@@ -1,0 +1,1 @@
+//! The master's side: who runs what, and what became of it.
