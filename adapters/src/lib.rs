@@ -2,3 +2,5 @@
 //!
 //! Each module turns bytes, rows and signals into events of `tenure_core`, and performs the
 //! commands that come back. An `if` here on a task's state belongs in core.
+
+pub mod process;

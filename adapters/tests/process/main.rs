@@ -1,0 +1,6 @@
+//! The process executor with real processes.
+
+mod output;
+mod start;
+mod support;
+mod tree;
