@@ -30,4 +30,5 @@ pub mod random;
 pub mod rules;
 pub mod spec;
 pub mod store;
+pub mod text;
 pub mod time;
