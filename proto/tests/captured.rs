@@ -3,7 +3,7 @@
 mod feed;
 
 use bytes::BytesMut;
-use feed::{in_random_cuts, read_all};
+use feed::{Random, in_random_cuts, read_all};
 use tenure_proto::messages::{
     ExecuteTaskRequest, ExecuteTaskResponse, HeartbeatRequest, LogDataRequest, TaskStatusReport,
 };
@@ -64,6 +64,25 @@ fn the_workers_messages_are_written_as_it_wrote_them() {
         FrameCodec::default().write(&message, &mut out).expect("small");
     }
     assert_eq!(out[..], *TO_MASTER);
+}
+
+#[test]
+fn damaged_bytes_end_in_the_same_error_however_they_are_cut() {
+    let mut refused = 0;
+    for seed in 0..2_000 {
+        let mut random = Random(seed);
+        let mut damaged = TO_MASTER.to_vec();
+        for _ in 0..=random.below(3) {
+            let at = random.below(damaged.len());
+            damaged[at] = random.below(256) as u8;
+        }
+        let whole = read_all(Limits::default(), &[&damaged]);
+        let cut = read_all(Limits::default(), &in_random_cuts(&damaged, seed));
+        // Compared as text: a damaged number may be none, and that does not equal itself.
+        assert_eq!(format!("{whole:?}"), format!("{cut:?}"), "seed {seed}");
+        refused += usize::from(whole.is_err());
+    }
+    assert!(refused > 100, "only {refused} of 2000 were refused: is anything checked?");
 }
 
 /// Messages of a stream that is all frames of known types.
