@@ -41,13 +41,19 @@ fn read_in_parts(stream: &[u8], part: usize) -> (Vec<Decoded>, Result<(), FrameE
     (all, end)
 }
 
+/// What was written reads back as something that is written the same. (Not as an equal message: a negative
+/// zero is written as nothing, as every zero.)
 fn survives_being_written(decoded: &Decoded) {
     let Decoded::Message(message) = decoded else { return };
-    let mut out = BytesMut::new();
     let mut codec = FrameCodec::new(limits());
+    let mut once = BytesMut::new();
     // A message may be longer when written: a stream can leave out what a writer always says.
-    let Ok(()) = codec.write(message, &mut out) else { return };
-    let again = codec.read(&mut out).expect("what was written is a frame");
-    assert_eq!(format!("{again:?}"), format!("{:?}", Some(decoded)));
-    assert!(out.is_empty());
+    let Ok(()) = codec.write(message, &mut once) else { return };
+    let mut rest = once.clone();
+    let again = codec.read(&mut rest).expect("what was written is a frame");
+    let Some(Decoded::Message(again)) = again else { panic!("{again:?} is no whole message") };
+    assert!(rest.is_empty());
+    let mut twice = BytesMut::new();
+    codec.write(&again, &mut twice).expect("as long as before");
+    assert_eq!(once, twice);
 }
