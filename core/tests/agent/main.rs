@@ -1,0 +1,11 @@
+//! The worker's agent, event by event: what it does, and what it never does.
+
+mod accept;
+mod bench;
+mod drain;
+mod outbox;
+mod reconnect;
+mod run;
+mod session;
+#[cfg(feature = "bugs")]
+mod switches;
