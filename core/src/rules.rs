@@ -57,6 +57,36 @@ pub enum Rule {
     AcceptTimeout,
 }
 
+impl Rule {
+    /// All of them.
+    pub const EVERY: [Rule; 24] = [
+        Rule::TerminalIsFinal,
+        Rule::OneOutcome,
+        Rule::CancelFlagRead,
+        Rule::TermCompared,
+        Rule::AttemptCompared,
+        Rule::IncarnationCompared,
+        Rule::SessionFenced,
+        Rule::ClaimBound,
+        Rule::OneWrite,
+        Rule::NeverStartedAgain,
+        Rule::HighestEpoch,
+        Rule::AckAfterCommit,
+        Rule::OutcomeKept,
+        Rule::OutcomePersisted,
+        Rule::StartPersisted,
+        Rule::FinishedListed,
+        Rule::UnknownReread,
+        Rule::LeaseReleaseCompared,
+        Rule::IncarnationReleases,
+        Rule::AdoptGrace,
+        Rule::TrustLapses,
+        Rule::KeepOnlyLost,
+        Rule::KeyUnique,
+        Rule::AcceptTimeout,
+    ];
+}
+
 /// Which rules hold. All, outside the bug bank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Rules {

@@ -8,7 +8,7 @@ use super::session::Session;
 use crate::command::MasterCommand;
 use crate::ids::{Holder, SessionId, TaskId};
 use crate::message::{AckVerdict, ToWorker};
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, Verdict};
 use crate::random::doubled;
 use crate::rules::Rule;
 use crate::store::{Row, Wrote};
@@ -54,9 +54,25 @@ impl Master {
             self.on_ahead(now, row, out);
             return;
         }
+        self.note_drain(now, task);
         let committed = matches!(wrote, Wrote::Applied | Wrote::Repeat);
         self.acknowledge_first(task, committed, out);
         self.learn(now, row, out);
+    }
+
+    /// A worker that hands a task back takes no new ones.
+    fn note_drain(&mut self, now: Time, task: TaskId) {
+        let Some(report) = self.desk(task).reports.front() else {
+            return;
+        };
+        let (session, verdict) = (report.session, report.outcome.verdict);
+        let worker = self.sessions.get(&session).and_then(Session::live);
+        if let (Verdict::HandedBack, Some(id)) = (verdict, worker) {
+            if let Some(worker) = self.workers.get_mut(&id) {
+                worker.draining = true;
+            }
+            self.refresh(now, id);
+        }
     }
 
     /// The store has lost the claim of this attempt: it is put back there, then the outcome is stored.

@@ -269,13 +269,17 @@ impl Master {
             known.avoid = Some((worker, until));
             self.deadlines.arm(until, Reason::Ready(at.task));
         }
-        if why == Decline::Busy {
-            // Its next inventory says what it really has free.
-            if let Some(worker) = self.workers.get_mut(&worker) {
-                worker.full = true;
+        match why {
+            Decline::Busy => {
+                // Its next inventory says what it really has free.
+                if let Some(worker) = self.workers.get_mut(&worker) {
+                    worker.full = true;
+                }
+                self.refresh(now, worker);
+                out.push(MasterCommand::Send(session, ToWorker::Ping));
             }
-            self.refresh(now, worker);
-            out.push(MasterCommand::Send(session, ToWorker::Ping));
+            Decline::Cannot => self.rest(now, worker, self.settings.decline_pause),
+            Decline::OldAttempt => {}
         }
         self.set_due(at.task, Due::Undo(at.attempt));
         self.settle(now, at.task, out);
