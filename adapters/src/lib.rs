@@ -3,4 +3,7 @@
 //! Each module turns bytes, rows and signals into events of `tenure_core`, and performs the
 //! commands that come back. An `if` here on a task's state belongs in core.
 
+pub mod data_dir;
+pub mod names;
 pub mod process;
+pub mod sql;
