@@ -4,6 +4,7 @@ mod accept;
 mod bench;
 mod drain;
 mod outbox;
+mod properties;
 mod reconnect;
 mod run;
 mod session;
