@@ -12,6 +12,9 @@ use super::event::{Fault, Launch, ProcessEvent};
 use super::link::{Guardian, GuardianCommand, Link};
 use super::supervise::{Job, supervise};
 
+/// Longer than a task init tries before it reports survivors.
+const CLOSE_LIMIT: Duration = Duration::from_secs(15);
+
 /// Bounds of an executor.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -83,7 +86,10 @@ impl Executor {
         let _ = self.orders.send(Order::Stop { key, grace });
     }
 
-    /// Kills everything and returns when the guardian has ended and nothing is left.
+    /// Kills everything and returns when it has ended and so has the guardian.
+    ///
+    /// The events of these ends are still sent. Gives up on processes that survive SIGKILL after
+    /// some 15 s; the guardian then stays with them.
     pub async fn close(self) {
         let (closed, done) = oneshot::channel();
         if self.orders.send(Order::Close { closed }).is_ok() {
@@ -191,12 +197,20 @@ impl Manager {
     }
 
     async fn close(mut self) {
-        // Their control sockets are their life pipes.
-        self.jobs.shutdown().await;
-        if let Some(Supervised { link, death }) = self.guardian.take() {
-            drop(link);
-            let _ = death.await;
+        for stop in self.stops.values() {
+            let _ = stop.send(Duration::ZERO);
         }
+        let guardian = self.guardian.take();
+        let ends = async {
+            while let Some(done) = self.jobs.join_next().await {
+                self.on_done(done);
+            }
+            if let Some(Supervised { link, death }) = guardian {
+                drop(link);
+                let _ = death.await;
+            }
+        };
+        let _ = tokio::time::timeout(CLOSE_LIMIT, ends).await;
     }
 }
 

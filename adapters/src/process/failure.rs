@@ -45,6 +45,15 @@ pub(super) fn no_wires(launch: &Launch, error: &io::Error) -> String {
     )
 }
 
+/// The guardian cannot be handed a task, so nothing of it has run.
+pub(super) fn no_guardian(launch: &Launch, error: &io::Error) -> String {
+    format!(
+        "cannot run `{}`: the guardian process cannot be reached: {error}; the next launch starts \
+         another one",
+        launch.program.display()
+    )
+}
+
 /// Whose fault it is, and the whole sentence.
 pub(super) fn explain(launch: &Launch, stage: Stage, errno: i32) -> (Fault, String) {
     let program = launch.program.display();
@@ -116,7 +125,7 @@ fn exec_remedy(launch: &Launch, errno: i32) -> String {
 }
 
 fn path(launch: &Launch) -> String {
-    let found = launch.env.iter().rev().find(|(name, _)| name == "PATH");
+    let found = launch.env.iter().find(|(name, _)| name == "PATH");
     found.map_or(DEFAULT_PATH.to_owned(), |(_, value)| value.to_string_lossy().into_owned())
 }
 

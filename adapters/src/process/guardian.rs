@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, IoSliceMut, Write};
+use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
@@ -16,7 +16,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::prctl;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
-use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg, send};
+use nix::sys::socket::{MsgFlags, send};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{ForkResult, fork};
 
@@ -87,7 +87,7 @@ impl Guardian {
     fn wait(&self) -> io::Result<bool> {
         let mut fds = vec![PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)];
         fds.extend(self.worker.as_ref().map(|fd| PollFd::new(fd.as_fd(), PollFlags::POLLIN)));
-        let timeout = if self.lost.is_empty() { PollTimeout::NONE } else { WALK_AGAIN_MS.into() };
+        let timeout = if self.is_clearing() { WALK_AGAIN_MS.into() } else { PollTimeout::NONE };
         match poll(&mut fds, timeout) {
             Ok(_) | Err(Errno::EINTR) => {}
             Err(errno) => return Err(errno.into()),
@@ -97,12 +97,22 @@ impl Guardian {
 
     fn receive(&mut self) {
         let Some(worker) = &self.worker else { return };
-        match receive_ends(worker.as_raw_fd()) {
-            Ok(Some(ends)) => self.start(ends),
+        match receive_fds(worker.as_raw_fd()) {
+            Ok(Some(fds)) => self.on_fds(fds),
             Err(Errno::EINTR | Errno::EAGAIN) => {}
-            // Out of descriptors: the message and its ends are gone, which the worker sees.
-            Err(Errno::EMFILE | Errno::ENFILE | Errno::ENOBUFS) => {}
             Ok(None) | Err(_) => self.worker = None,
+        }
+    }
+
+    fn on_fds(&mut self, fds: Vec<OwnedFd>) {
+        match <[OwnedFd; 3]>::try_from(fds) {
+            Ok([control, stdout, stderr]) => self.start(Ends { control, stdout, stderr }),
+            // Out of descriptors. Those that are missing are closed, like these after this.
+            Err(fds) => {
+                if let Some(control) = fds.into_iter().next() {
+                    tell(control, Tell::Failed { stage: Stage::Setup, errno: libc::EMFILE });
+                }
+            }
         }
     }
 
@@ -145,9 +155,14 @@ impl Guardian {
         }
     }
 
+    /// Whether there may be strays. Without a worker nothing but inits may live, and they not long.
+    fn is_clearing(&self) -> bool {
+        self.worker.is_none() || !self.lost.is_empty()
+    }
+
     /// A child that is not an init was orphaned by the death of one.
     fn kill_strays(&mut self) {
-        if self.lost.is_empty() {
+        if !self.is_clearing() {
             return;
         }
         let me = nix::unistd::getpid().as_raw();
@@ -195,23 +210,46 @@ fn close_others(keep: RawFd) {
     }
 }
 
-/// The descriptors of a task; `None` at the end of file.
-fn receive_ends(socket: RawFd) -> Result<Option<Ends>, Errno> {
-    let mut byte = [0; 1];
-    let mut data = [IoSliceMut::new(&mut byte)];
-    let mut space = nix::cmsg_space!([RawFd; 3]);
-    let flags = MsgFlags::MSG_CMSG_CLOEXEC;
-    let message = recvmsg::<()>(socket, &mut data, Some(&mut space), flags)?;
+/// The descriptors of a task, fewer if there is no room for them; `None` at the end of file.
+///
+/// By hand, because nix drops the numbers of those that did arrive when others did not, which
+/// would leave them open for ever.
+fn receive_fds(socket: RawFd) -> Result<Option<Vec<OwnedFd>>, Errno> {
+    let mut byte = 0_u8;
+    let mut data = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
+    // Aligned, and larger than a header and three descriptors.
+    let mut space = [0_u64; 8];
+    // SAFETY: all zeros is an empty message.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_iov = &raw mut data;
+    message.msg_iovlen = 1;
+    message.msg_control = space.as_mut_ptr().cast();
+    message.msg_controllen = size_of_val(&space) as _;
+    // SAFETY: the message points to buffers that live here, with their sizes.
+    let length = unsafe { libc::recvmsg(socket, &raw mut message, libc::MSG_CMSG_CLOEXEC) };
+    let length = Errno::result(length)?;
+    // SAFETY: the kernel filled the message in, and made its descriptors for us.
+    let fds = unsafe { owned_fds(&message) };
+    Ok((length > 0).then_some(fds))
+}
+
+/// # Safety
+/// The message must be one that `recvmsg` filled in, and be passed once only.
+unsafe fn owned_fds(message: &libc::msghdr) -> Vec<OwnedFd> {
     let mut fds = Vec::new();
-    for control in message.cmsgs()? {
-        if let ControlMessageOwned::ScmRights(raw) = control {
-            // SAFETY: the kernel made these descriptors for this message.
-            fds.extend(raw.into_iter().map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }));
+    // SAFETY: the macros stay within the message; each descriptor is ours, see above.
+    unsafe {
+        let mut header = libc::CMSG_FIRSTHDR(message);
+        while !header.is_null() {
+            if (*header).cmsg_level == libc::SOL_SOCKET && (*header).cmsg_type == libc::SCM_RIGHTS {
+                let bytes = (*header).cmsg_len as usize - libc::CMSG_LEN(0) as usize;
+                let first = libc::CMSG_DATA(header).cast::<RawFd>();
+                for at in 0..bytes / size_of::<RawFd>() {
+                    fds.push(OwnedFd::from_raw_fd(first.add(at).read_unaligned()));
+                }
+            }
+            header = libc::CMSG_NXTHDR(message, header);
         }
     }
-    if message.bytes == 0 {
-        return Ok(None);
-    }
-    let [control, stdout, stderr] = fds.try_into().map_err(|_| Errno::ENOBUFS)?;
-    Ok(Some(Ends { control, stdout, stderr }))
+    fds
 }

@@ -22,6 +22,9 @@ use super::{spawn, tree};
 /// How often the tree is walked again while it is being killed.
 const WALK_AGAIN: Duration = Duration::from_millis(10);
 
+/// The same, once it has proved hard to kill.
+const WALK_RARELY: Duration = Duration::from_secs(1);
+
 /// Time for SIGKILL to work. A process that takes longer is stuck in the kernel (a dead network
 /// file system, a GPU driver) or belongs to another user: the worker is told, and the walk goes on.
 const KILL_LIMIT: Duration = Duration::from_secs(10);
@@ -152,6 +155,7 @@ impl Init {
                 // Rounded up: waking early would spin until the grace is over.
                 until.saturating_duration_since(Instant::now()) + Duration::from_millis(1)
             }
+            Phase::Nothing { .. } if self.told_end => WALK_RARELY,
             Phase::Nothing { .. } => WALK_AGAIN,
         };
         PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX)
@@ -283,8 +287,9 @@ impl Init {
             Main::Awaited | Main::Failed | Main::Over(_) => 0,
         };
         self.killed.extend(killed.pids.into_iter().filter(|pid| *pid != main));
-        if since.elapsed() > KILL_LIMIT && left > 0 {
-            self.tell_end(left as u32);
+        if since.elapsed() > KILL_LIMIT {
+            // There is a child, though it may not be ours to see.
+            self.tell_end(left.max(1) as u32);
         }
     }
 

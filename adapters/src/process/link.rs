@@ -8,6 +8,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use nix::libc;
 use nix::sys::socket::{
     AddressFamily, ControlMessage, MsgFlags, SockFlag, SockType, recv, sendmsg, socketpair,
 };
@@ -19,6 +20,9 @@ use super::frame::GREETING;
 
 /// A guardian says hello within milliseconds; a machine that swaps may take longer.
 const GREETING_LIMIT: Duration = Duration::from_secs(10);
+
+/// A guardian takes under a millisecond for a task.
+const SEND_AGAIN: Duration = Duration::from_millis(2);
 
 /// How to start a guardian.
 #[derive(Clone, Debug)]
@@ -121,12 +125,19 @@ impl Link {
         let fds: Vec<RawFd> = ends.iter().map(AsRawFd::as_raw_fd).collect();
         let rights = [ControlMessage::ScmRights(&fds)];
         let flags = MsgFlags::MSG_NOSIGNAL;
-        self.socket
-            .async_io(Interest::WRITABLE, |fd| {
-                let data = [IoSlice::new(b"t")];
-                Ok(sendmsg::<()>(fd.as_raw_fd(), &data, &rights, flags, None)?)
-            })
-            .await?;
-        Ok(())
+        let message = |fd: &OwnedFd| {
+            let data = [IoSlice::new(b"t")];
+            Ok(sendmsg::<()>(fd.as_raw_fd(), &data, &rights, flags, None)?)
+        };
+        loop {
+            match self.socket.async_io(Interest::WRITABLE, message).await {
+                // So many descriptors are on their way that the kernel takes no more until the
+                // guardian has received some; it cannot tell when.
+                Err(error) if error.raw_os_error() == Some(libc::ETOOMANYREFS) => {
+                    tokio::time::sleep(SEND_AGAIN).await;
+                }
+                other => return other.map(|_| ()),
+            }
+        }
     }
 }

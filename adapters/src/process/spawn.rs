@@ -117,8 +117,7 @@ fn candidates(program: &OsStr, env: &[(OsString, OsString)]) -> Vec<OsString> {
     if program.as_bytes().contains(&b'/') {
         return vec![program.to_owned()];
     }
-    let path =
-        env.iter().rev().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_os_str());
+    let path = env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_os_str());
     let path = path.unwrap_or(OsStr::new(DEFAULT_PATH));
     std::env::split_paths(path).map(|dir| Path::new(&dir).join(program).into_os_string()).collect()
 }

@@ -43,8 +43,10 @@ pub(super) async fn supervise(job: Job) -> ProcessEvent {
             return ProcessEvent::FailedToStart { key, fault: Fault::Worker, error };
         }
     };
-    // A guardian that cannot be reached closes the ends, which looks like one that died with them.
-    let _ = job.link.send(ends).await;
+    if let Err(error) = job.link.send(ends).await {
+        let error = failure::no_guardian(&job.launch, &error);
+        return ProcessEvent::FailedToStart { key, fault: Fault::Worker, error };
+    }
     wires.run(job).await
 }
 

@@ -69,6 +69,25 @@ async fn a_background_child_that_holds_the_pipe_does_not_hold_up_the_end() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stranger_that_holds_the_pipe_delays_the_end_by_no_more_than_the_drain_limit() {
+    let drain_limit = Duration::from_millis(400);
+    let (executor, mut events) =
+        executor_with(Settings { drain_limit, ..Settings::default() }).await;
+    executor.launch(sh(1, &unique_id(), "printf 'up\\ntail'; sleep 1000; :"));
+    let pid = events.started().await;
+    let held = std::fs::OpenOptions::new().write(true).open(format!("/proc/{pid}/fd/1"));
+    let held = held.expect("a pipe can be opened by its owner");
+    assert_eq!(events.line().await, "up");
+    let start = Instant::now();
+    executor.stop(1, Duration::ZERO);
+    let story = events.story().await;
+    let took = start.elapsed();
+    assert_eq!((story.stdout.as_slice(), story.exit), (&b"tail"[..], Some(Exit::Signal(9))));
+    assert!(took >= drain_limit && took < Duration::from_secs(5), "{took:?}");
+    drop(held);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_consumer_that_stands_still_holds_up_the_command_and_not_its_end() {
     let settings = Settings { output_budget: 256 << 10, ..Settings::default() };
     let (executor, mut events) = executor_with(settings).await;
@@ -91,6 +110,25 @@ async fn a_consumer_that_stands_still_holds_up_the_command_and_not_its_end() {
     assert_eq!(ends, [(1, Exit::Signal(9)), (2, Exit::Code(7))]);
     // The budget, a chunk that was read, and a full pipe.
     assert!(bytes > 64 << 10 && bytes < 512 << 10, "{bytes} bytes were let through");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_last_lines_come_although_the_consumer_holds_all_before_them() {
+    let drain_limit = crate::support::PATIENCE * 2;
+    let settings = Settings { output_budget: 1000, drain_limit, ..Settings::default() };
+    let (executor, mut events) = executor_with(settings).await;
+    // Under 64 KiB, so that the pipe takes it all and the command can end.
+    executor.launch(launch(1, &unique_id(), "seq", &["1", "10000"]));
+    let mut held = Vec::new();
+    loop {
+        match events.next().await {
+            ProcessEvent::Line { line, .. } => held.push(line),
+            ProcessEvent::Ended { exit, .. } => break assert_eq!(exit, Exit::Code(0)),
+            _ => {}
+        }
+    }
+    assert_eq!(held.len(), 10_000);
+    assert_eq!(held.last().expect("lines").bytes, b"10000");
 }
 
 /// Until a process sleeps in a write to its pipe, seen twice in a row.

@@ -3,8 +3,10 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use crate::support::{Story, executor, launch, sh, unique_id};
-use tenure_adapters::process::{Executor, Exit, GuardianCommand, Launch, Settings};
+use crate::support::{Events, Story, executor, launch, sh, unique_id};
+use tenure_adapters::process::{
+    Executor, Exit, Fault, GuardianCommand, Launch, ProcessEvent, Settings,
+};
 
 async fn run(launch: Launch) -> Story {
     let (executor, mut events) = executor().await;
@@ -135,6 +137,64 @@ async fn a_program_that_is_no_guardian_is_refused_with_the_remedy() {
         let error = Executor::start(command, Settings::default()).await.expect_err("no guardian");
         let text = error.to_string();
         assert!(text.contains(program) && text.contains("tenure-guardian"), "{text}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_guardian_without_descriptors_refuses_tasks_and_takes_them_again_later() {
+    // Each task that runs takes one; a new one takes three for a moment.
+    let program = env!("CARGO_BIN_EXE_tenure-guardian");
+    let script = format!("ulimit -n 16; exec {program}");
+    let command = GuardianCommand::new("sh", ["-c", &script]);
+    let started = Executor::start(command, Settings::default()).await;
+    let (executor, events) = started.expect("it starts");
+    let mut events = Events(events);
+    for key in 0..30 {
+        executor.launch(launch(key, &unique_id(), "sleep", &["1000"]));
+    }
+    let (mut running, mut refused) = (Vec::new(), 0);
+    while running.len() + refused < 30 {
+        match events.next().await {
+            ProcessEvent::Started { key, .. } => running.push(key),
+            ProcessEvent::FailedToStart { fault, error, .. } => {
+                assert_eq!(fault, Fault::Worker);
+                assert!(error.contains("Too many open files"), "{error}");
+                refused += 1;
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(running.len() >= 5 && refused >= 10, "{running:?}, {refused}");
+    for key in &running {
+        executor.stop(*key, std::time::Duration::ZERO);
+        assert_eq!(events.story().await.exit, Some(Exit::Signal(9)));
+    }
+    executor.launch(sh(99, &unique_id(), "exit 9"));
+    assert_eq!(events.story().await.exit, Some(Exit::Code(9)));
+    executor.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_hundred_commands_at_once_all_end_with_their_own_output() {
+    let (executor, mut events) = executor().await;
+    for key in 0..200 {
+        executor.launch(sh(key, &unique_id(), &format!("echo {key}; exit {}", key % 256)));
+    }
+    let mut lines = std::collections::BTreeMap::new();
+    let mut ended = 0;
+    while ended < 200 {
+        match events.next().await {
+            ProcessEvent::Line { key, line } => {
+                assert_eq!(lines.insert(key, line.into_bytes()), None, "{key} has one line");
+            }
+            ProcessEvent::Ended { key, exit, .. } => {
+                assert_eq!(exit, Exit::Code((key % 256) as i32));
+                assert_eq!(lines[&key], key.to_string().as_bytes());
+                ended += 1;
+            }
+            ProcessEvent::Started { .. } => {}
+            other => panic!("{other:?}"),
+        }
     }
 }
 

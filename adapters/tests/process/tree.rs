@@ -225,6 +225,19 @@ async fn closing_and_dropping_an_executor_kill_what_it_runs() {
         .expect("none is left");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_task_without_guardian_still_ends_with_its_executor() {
+    let id = unique_id();
+    let (executor, mut events) = executor().await;
+    executor.launch(sh(1, &id, STUBBORN));
+    let pid = events.started().await;
+    wait_until_there_are(&id, STUBBORN_COUNT);
+    send(parent_of(parent_of(pid)), Signal::SIGKILL);
+    assert!(matches!(events.next().await, ProcessEvent::GuardianLost { .. }));
+    drop(executor);
+    wait_until_none_left(&id, Duration::from_secs(5));
+}
+
 #[test]
 fn a_worker_killed_with_sigkill_leaves_nothing_within_a_second() {
     let id = unique_id();
