@@ -181,10 +181,12 @@ async fn two_hundred_commands_at_once_all_end_with_their_own_output() {
         executor.launch(sh(key, &unique_id(), &format!("echo {key}; exit {}", key % 256)));
     }
     let mut lines = std::collections::BTreeMap::new();
+    let mut started = std::collections::BTreeSet::new();
     let mut ended = 0;
     while ended < 200 {
         match events.next().await {
             ProcessEvent::Line { key, line } => {
+                assert!(started.contains(&key), "the start of {key} comes before its output");
                 assert_eq!(lines.insert(key, line.into_bytes()), None, "{key} has one line");
             }
             ProcessEvent::Ended { key, exit, .. } => {
@@ -192,7 +194,7 @@ async fn two_hundred_commands_at_once_all_end_with_their_own_output() {
                 assert_eq!(lines[&key], key.to_string().as_bytes());
                 ended += 1;
             }
-            ProcessEvent::Started { .. } => {}
+            ProcessEvent::Started { key, .. } => assert!(started.insert(key)),
             other => panic!("{other:?}"),
         }
     }
