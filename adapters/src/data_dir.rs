@@ -97,6 +97,11 @@ impl DataDir {
     }
 }
 
+/// Makes a new name in this directory survive a power cut.
+pub(crate) fn sync_dir(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}
+
 fn sign(lock: &mut File) -> io::Result<()> {
     lock.set_len(0)?;
     write!(lock, "{}", std::process::id())

@@ -4,6 +4,11 @@
 //! commands that come back. An `if` here on a task's state belongs in core.
 
 pub mod data_dir;
+mod frames;
+pub mod incarnation;
 pub mod names;
+pub mod outbox;
 pub mod process;
 pub mod sql;
+mod syncer;
+pub mod wall;

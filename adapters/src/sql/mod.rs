@@ -29,7 +29,7 @@ mod writer;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
@@ -37,7 +37,6 @@ use sqlx::sqlite::{
 use sqlx::{ConnectOptions, SqliteConnection};
 use tenure_core::ids::EffectId;
 use tenure_core::store::{StoreOp, StoreResult};
-use tenure_core::time::Time;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
 
@@ -45,10 +44,8 @@ pub use error::StoreError;
 pub use view::{AttemptView, Counts, EventView, ListFilter, TaskView, WorkerView};
 
 use crate::names::Names;
+use crate::wall::{WallClock, machine_clock};
 use writer::{Order, Shown, Writer};
-
-/// The store's own clock; only it judges the term's lease.
-pub type Clock = Arc<dyn Fn() -> Time + Send + Sync>;
 
 /// When a commit is on the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -71,8 +68,8 @@ pub struct StoreOptions {
     pub readers: u32,
     /// The file grows to so many pages of 4 KiB at most; then writes fail as on a full disk. Default: no limit.
     pub max_pages: Option<u32>,
-    /// The store's clock. Default: the machine's.
-    pub clock: Clock,
+    /// The store's own clock; only it judges the term's lease. Default: the machine's.
+    pub clock: WallClock,
 }
 
 impl Default for StoreOptions {
@@ -82,7 +79,7 @@ impl Default for StoreOptions {
             busy_timeout: Duration::from_secs(5),
             readers: 4,
             max_pages: None,
-            clock: Arc::new(wall_clock),
+            clock: machine_clock(),
         }
     }
 }
@@ -206,9 +203,4 @@ fn connect_options(path: &Path, options: &StoreOptions) -> SqliteConnectOptions 
         Some(pages) => connect.pragma("max_page_count", pages.to_string()),
         None => connect,
     }
-}
-
-fn wall_clock() -> Time {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Time(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }

@@ -16,8 +16,9 @@ use super::batch::Needs;
 use super::error::{StoreError, Trouble, trouble};
 use super::load::load;
 use super::save::save;
-use super::{Clock, statements};
+use super::statements;
 use crate::names::Names;
+use crate::wall::WallClock;
 
 /// An order and the effect that its answer repeats.
 pub(super) type Order = (EffectId, StoreOp);
@@ -50,7 +51,7 @@ pub(super) struct Writer {
     pub(super) options: SqliteConnectOptions,
     pub(super) conn: Option<SqliteConnection>,
     pub(super) names: Arc<Names>,
-    pub(super) clock: Clock,
+    pub(super) clock: WallClock,
     pub(super) shown: Arc<Shown>,
     pub(super) answers: UnboundedSender<(EffectId, StoreResult)>,
 }
