@@ -10,3 +10,4 @@ mod run;
 mod session;
 #[cfg(feature = "bugs")]
 mod switches;
+mod together;
