@@ -3,6 +3,8 @@
 //! Each module turns bytes, rows and signals into events of `tenure_core`, and performs the
 //! commands that come back. An `if` here on a task's state belongs in core.
 
+pub mod clock;
+pub mod convert;
 pub mod data_dir;
 mod frames;
 pub mod incarnation;

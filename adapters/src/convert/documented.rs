@@ -159,7 +159,13 @@ mod tests {
     fn a_reward_is_taken_from_its_line_only() {
         assert_eq!(reward_in("FINAL_REWARD:94.73"), Some("94.73"));
         assert_eq!(reward_in("  FINAL_REWARD: -1e3 \r"), Some("-1e3"));
-        for line in ["reward 3", "FINAL_REWARD:", "FINAL_REWARD:high", "FINAL_REWARD:NaN", "x FINAL_REWARD:1"] {
+        for line in [
+            "reward 3",
+            "FINAL_REWARD:",
+            "FINAL_REWARD:high",
+            "FINAL_REWARD:NaN",
+            "x FINAL_REWARD:1",
+        ] {
             assert_eq!(reward_in(line), None, "{line}");
         }
     }

@@ -54,7 +54,8 @@ fn read_hello(hello: pb::Hello, names: &Names) -> Result<Hello, ConvertError> {
         return Err(at("Hello", "incarnation").missing());
     }
     let labels: Vec<_> = hello.labels.iter().map(|label| names.label(label)).collect();
-    let slots = u16::try_from(hello.slots).map_err(|_| at("Hello", "slots").cannot_be(hello.slots))?;
+    let slots =
+        u16::try_from(hello.slots).map_err(|_| at("Hello", "slots").cannot_be(hello.slots))?;
     let gpus = u16::try_from(hello.gpus).map_err(|_| at("Hello", "gpus").cannot_be(hello.gpus))?;
     Ok(Hello {
         worker: names.worker(&hello.worker),
