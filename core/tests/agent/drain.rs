@@ -4,7 +4,7 @@ use tenure_core::command::{AgentCommand, Record};
 use tenure_core::event::AgentEvent;
 use tenure_core::message::{Decline, ToMaster, ToWorker};
 use tenure_core::outcome::Verdict;
-use tenure_core::time::Millis;
+use tenure_core::time::{Millis, Time};
 
 use crate::bench::*;
 
@@ -68,20 +68,35 @@ fn a_worker_in_haste_gives_back_what_it_runs() {
     assert!(drained(&bench.hears(ack(at(1, 1), 1))));
 }
 
-#[test]
-fn a_worker_without_a_master_leaves_with_its_outcomes_on_the_disk() {
-    let mut bench = Bench::running(config(), &[at(1, 1)]);
-    bench.event(AgentEvent::Closed(bench.session()));
-    bench.event(drain(false));
-    bench.now = bench.now + TIMES.result_timeout.times(2);
-    let ended = bench.ends(at(1, 1), Verdict::Succeeded);
-    bench.write(&ended);
-    let left_at = bench.now + TIMES.result_timeout;
+/// No master comes back; the worker must leave at that time and not before.
+fn assert_leaves_at(bench: &mut Bench, left_at: Time) {
     while bench.now < left_at {
         let commands = bench.wake();
         assert_eq!(drained(&commands), bench.now == left_at, "{}", bench.now);
     }
-    assert_eq!(bench.verdicts(), [Verdict::Succeeded]);
+    assert_eq!(bench.verdicts(), [Verdict::Succeeded], "its outcome stays on the disk");
+}
+
+#[test]
+fn a_worker_without_a_master_leaves_some_time_after_its_last_outcome() {
+    let mut bench = Bench::running(config(), &[at(1, 1)]);
+    bench.event(AgentEvent::Closed(bench.session()));
+    bench.event(drain(false));
+    bench.now = bench.now + Millis(TIMES.result_timeout.0 - 1);
+    let ended = bench.ends(at(1, 1), Verdict::Succeeded);
+    bench.write(&ended);
+    let left_at = bench.now + TIMES.result_timeout;
+    assert_leaves_at(&mut bench, left_at);
+}
+
+#[test]
+fn a_leaving_worker_that_loses_its_master_gives_it_time_to_come_back() {
+    let mut bench = Bench::finished(config(), at(1, 1));
+    bench.event(drain(false));
+    bench.live(Millis(TIMES.result_timeout.0 - 1));
+    bench.event(AgentEvent::Closed(bench.session()));
+    let left_at = bench.now + TIMES.result_timeout;
+    assert_leaves_at(&mut bench, left_at);
 }
 
 #[test]

@@ -4,8 +4,9 @@ use tenure_core::agent::AgentConfig;
 use tenure_core::command::{AgentCommand, Record};
 use tenure_core::event::{AgentEvent, Remembered};
 use tenure_core::ids::Incarnation;
-use tenure_core::message::{AckVerdict, Finished, ToMaster, ToWorker};
+use tenure_core::message::{AckVerdict, Decline, Finished, ToMaster, ToWorker};
 use tenure_core::outcome::{Outcome, Verdict};
+use tenure_core::policy::{Policy, Settings};
 use tenure_core::time::Millis;
 
 use crate::bench::*;
@@ -111,6 +112,39 @@ fn an_outcome_without_acknowledgement_is_told_again_and_then_to_another_master()
     let dial = if dialed(&late).is_some() { late } else { bench.wake() };
     assert_eq!(dialed(&dial).map(|(_, master)| master), Some(1));
     assert_eq!(bench.verdicts(), [Verdict::Succeeded]);
+}
+
+#[test]
+fn a_new_session_gives_an_outcome_its_whole_time_again() {
+    let mut bench = Bench::finished(config(), at(1, 1));
+    assert_eq!(told(&bench.live(TIMES.result_timeout)), 1);
+    bench.live(Millis(3_000));
+    let (_, acked) = bench.reconnect();
+    assert_eq!(told(&acked), 1);
+    assert_eq!(told(&bench.live(Millis(TIMES.result_timeout.0 - 1))), 0);
+    assert_eq!(told(&bench.live(Millis(1))), 1);
+    assert!(bench.agent.is_established());
+}
+
+#[test]
+fn an_acknowledged_outcome_leaves_no_deadline() {
+    // Here the acknowledgement is awaited for a shorter time than a heartbeat takes.
+    let policy = Policy::new(Settings::DOCUMENTED).expect("the documented settings are safe");
+    let mut bench = Bench::finished(AgentConfig { policy, ..config() }, at(1, 1));
+    let beat = bench.now + Settings::DOCUMENTED.heartbeat;
+    assert_ne!(bench.agent.next_deadline(), Some(beat));
+    bench.hears(ack(at(1, 1), 1));
+    assert_eq!(bench.agent.next_deadline(), Some(beat));
+}
+
+#[test]
+fn an_attempt_whose_outcome_alone_was_left_on_the_disk_is_never_started_again() {
+    let left = outcome(at(1, 1), Verdict::Failed);
+    let remembered = Remembered { outcomes: vec![left], ..Remembered::default() };
+    let (mut bench, _) = Bench::booted(config(), remembered);
+    bench.hears(ack(at(1, 1), 1));
+    let again = bench.hears(ToWorker::Execute(execute(at(1, 1))));
+    assert_eq!(said(&again), [ToMaster::Declined(at(1, 1), Decline::OldAttempt)]);
 }
 
 #[test]
