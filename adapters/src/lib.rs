@@ -8,6 +8,7 @@ pub mod convert;
 pub mod data_dir;
 mod frames;
 pub mod incarnation;
+pub mod logs;
 pub mod names;
 pub mod outbox;
 pub mod process;
