@@ -206,6 +206,15 @@ pub enum StoreOp {
     Read(TaskId),
     /// Tell everything a new leader must know.
     ReadAll(Term),
+    /// Tell the tasks that are not over, in pages: for a comparison that must not read everything at once.
+    Scan {
+        /// By which leader.
+        term: Term,
+        /// Those above this.
+        after: TaskId,
+        /// So many at most.
+        limit: u32,
+    },
     /// Tell who leads.
     ReadTerm,
     /// Take the term after `after`.
@@ -294,6 +303,13 @@ pub enum StoreAnswer {
         rows: Vec<Row>,
         /// The current incarnation of every known worker, ascending.
         workers: Vec<Holder>,
+    },
+    /// To `Scan`.
+    Page {
+        /// Every task that is not over in this stretch, ascending.
+        rows: Vec<Row>,
+        /// Where the stretch ends; none if nothing lies behind it.
+        until: Option<TaskId>,
     },
     /// To `ReadTerm`.
     TermIs(TermRow),

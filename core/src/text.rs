@@ -159,6 +159,7 @@ impl Display for StoreOp {
             }
             StoreOp::Read(task) => write!(f, "read {task}"),
             StoreOp::ReadAll(term) => write!(f, "read all as {}", term.epoch),
+            StoreOp::Scan { term, after, .. } => write!(f, "scan after {after} as {}", term.epoch),
             StoreOp::ReadTerm => f.write_str("read term"),
             StoreOp::TakeTerm { after, leader, .. } => {
                 write!(f, "take term after {after} for {leader}")
@@ -197,6 +198,12 @@ impl Display for StoreAnswer {
             StoreAnswer::WasReplaced => f.write_str("was replaced"),
             StoreAnswer::All { rows, workers } => {
                 write!(f, "all [{}] workers [{}]", Joined(rows, "; "), Joined(workers, " "))
+            }
+            StoreAnswer::Page { rows, until: None } => {
+                write!(f, "last page [{}]", Joined(rows, "; "))
+            }
+            StoreAnswer::Page { rows, until: Some(task) } => {
+                write!(f, "page [{}] to {task}", Joined(rows, "; "))
             }
             StoreAnswer::TermIs(row) => write!(f, "term is {row}"),
             StoreAnswer::Taken(term) => write!(f, "taken {term}"),

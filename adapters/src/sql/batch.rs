@@ -4,6 +4,7 @@
 //! [`tenure_core::model::change`], and hands the difference to the writer.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Bound;
 use std::sync::Arc;
 
 use tenure_core::ids::{Epoch, Holder, Incarnation, TaskId, Term, WorkerId};
@@ -25,7 +26,12 @@ pub(super) struct Needs {
     pub(super) workers: BTreeSet<WorkerId>,
     /// Every open task and every worker.
     pub(super) all: bool,
+    /// Stretches of open tasks: behind which task, and how many at most.
+    pub(super) scans: BTreeSet<Stretch>,
 }
+
+/// Open tasks behind a task, so many at most.
+pub(super) type Stretch = (TaskId, u32);
 
 impl Needs {
     pub(super) fn of<'a>(orders: impl Iterator<Item = &'a StoreOp>) -> Needs {
@@ -48,6 +54,9 @@ impl Needs {
                     needs.tasks.insert(*task);
                 }
                 StoreOp::ReadAll(_) => needs.all = true,
+                StoreOp::Scan { after, limit, .. } => {
+                    needs.scans.insert((*after, *limit));
+                }
                 StoreOp::ReadTerm
                 | StoreOp::TakeTerm { .. }
                 | StoreOp::RenewTerm { .. }
@@ -97,6 +106,8 @@ pub(super) struct Batch {
     pub(super) payloads: HashMap<TaskId, Payload>,
     pub(super) keys: HashMap<IdempotencyKey, (TaskId, u64)>,
     pub(super) workers: BTreeMap<WorkerId, Known>,
+    /// Where each loaded stretch ends, if more lies behind it.
+    pub(super) scans: BTreeMap<Stretch, Option<TaskId>>,
     pub(super) changes: Changes,
 }
 
@@ -119,6 +130,7 @@ impl Batch {
                 None => StoreAnswer::NoTask(*task),
             },
             StoreOp::ReadAll(_) => self.read_all(),
+            StoreOp::Scan { after, limit, .. } => self.scan(*after, *limit),
             StoreOp::ReadTerm => StoreAnswer::TermIs(self.term_row()),
             StoreOp::TakeTerm { after, floor, leader, ttl, seize } => {
                 self.take_term(*after, *floor, *leader, *ttl, *seize)
@@ -209,6 +221,14 @@ impl Batch {
         StoreAnswer::All { rows: open.cloned().collect(), workers: workers.collect() }
     }
 
+    fn scan(&self, after: TaskId, limit: u32) -> StoreAnswer {
+        let until = self.scans.get(&(after, limit)).copied().flatten();
+        let last = until.map_or(Bound::Unbounded, Bound::Included);
+        let stretch = self.rows.range((Bound::Excluded(after), last)).map(|(_, row)| row);
+        let open = stretch.filter(|row| !row.status.is_terminal());
+        StoreAnswer::Page { rows: open.cloned().collect(), until }
+    }
+
     fn take_term(
         &mut self,
         after: Epoch,
@@ -243,6 +263,7 @@ fn claimed_term(order: &StoreOp) -> Option<Term> {
         StoreOp::Change { term, .. }
         | StoreOp::Register { term, .. }
         | StoreOp::ReadAll(term)
+        | StoreOp::Scan { term, .. }
         | StoreOp::RenewTerm { term, .. }
         | StoreOp::ReleaseTerm(term) => Some(*term),
         StoreOp::Read(_) | StoreOp::ReadTerm | StoreOp::TakeTerm { .. } => None,

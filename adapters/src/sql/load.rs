@@ -26,6 +26,7 @@ pub(super) async fn load(
         load_keys(conn, &mut batch, &mut needs).await?;
     }
     load_rows(conn, &mut batch, &needs, names).await?;
+    load_stretches(conn, &mut batch, &needs, names).await?;
     if !needs.payloads.is_empty() {
         load_payloads(conn, &mut batch, &needs).await?;
     }
@@ -75,6 +76,30 @@ async fn load_rows(
     for found in found {
         let (row, _) = row::decode(&found, names)?;
         batch.rows.insert(row.task, row);
+    }
+    Ok(())
+}
+
+async fn load_stretches(
+    conn: &mut SqliteConnection,
+    batch: &mut Batch,
+    needs: &Needs,
+    names: &Names,
+) -> Result<(), sqlx::Error> {
+    for (after, limit) in &needs.scans {
+        let found = sqlx::query(statements::LOAD_STRETCH)
+            .bind(code::of_count(after.0))
+            .bind(*limit)
+            .fetch_all(&mut *conn)
+            .await?;
+        let is_full = u32::try_from(found.len()).is_ok_and(|count| count == *limit);
+        let mut last = None;
+        for found in found {
+            let (row, _) = row::decode(&found, names)?;
+            last = Some(row.task);
+            batch.rows.insert(row.task, row);
+        }
+        batch.scans.insert((*after, *limit), last.filter(|_| is_full));
     }
     Ok(())
 }

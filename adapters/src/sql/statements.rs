@@ -31,6 +31,12 @@ pub(super) const LOAD_ROWS: &str = concat!(
 pub(super) const LOAD_OPEN_ROWS: &str =
     concat!("SELECT ", row_columns!(), " FROM tasks AS t WHERE t.status IN (0, 1)");
 
+pub(super) const LOAD_STRETCH: &str = concat!(
+    "SELECT ",
+    row_columns!(),
+    " FROM tasks AS t WHERE t.status IN (0, 1) AND t.id > ?1 ORDER BY t.id LIMIT ?2"
+);
+
 pub(super) const LOAD_PAYLOADS: &str = "SELECT p.task, p.body \
      FROM json_each(?1) AS j JOIN payloads AS p ON p.task = j.value";
 

@@ -37,13 +37,20 @@ fn order(random: &mut Stream, table: &TaskTable, now: Time) -> StoreOp {
             StoreOp::Change { task, term, at: now, change: change(random, table, task, now) }
         }
         80..=85 => StoreOp::Register { holder: holder(random), term, at: now },
-        86..=89 => StoreOp::Read(task(random, table)),
+        86..=88 => StoreOp::Read(task(random, table)),
+        89 => scan(random, term),
         90 => StoreOp::ReadAll(term),
         91 => StoreOp::ReadTerm,
         92..=93 => take_term(random, table, now),
         94..=98 => StoreOp::RenewTerm { term, ttl: Millis(random.up_to(2_000)) },
         _ => StoreOp::ReleaseTerm(term),
     }
+}
+
+fn scan(random: &mut Stream, term: Term) -> StoreOp {
+    let after = TaskId(random.up_to(10));
+    let limit = u32::try_from(1 + random.up_to(5)).expect("it is small");
+    StoreOp::Scan { term, after, limit }
 }
 
 fn take_term(random: &mut Stream, table: &TaskTable, now: Time) -> StoreOp {

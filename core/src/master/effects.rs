@@ -40,8 +40,17 @@ pub(super) enum Purpose {
     Register(SessionId),
     /// Everything that a new leader must know.
     ReadAll,
-    /// The slow comparison of memory and store, ordered as this effect.
-    Reconcile(EffectId),
+    /// A page of the slow comparison of memory and store, behind this task, ordered as this effect.
+    Reconcile { after: TaskId, asked: EffectId, pass: Pass },
+}
+
+/// Why memory is compared with the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pass {
+    /// As every so often.
+    Regular,
+    /// For the sake of a submission whose answer was lost.
+    Once,
 }
 
 /// The effects under way.

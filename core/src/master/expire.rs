@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 
 use super::desk::Due;
+use super::effects::Pass;
 use super::task::Stage as HoldStage;
 use super::{Master, Stage};
 use crate::command::MasterCommand;
@@ -31,10 +32,10 @@ pub(super) enum Reason {
     Started(TaskId),
     /// The store may take orders again.
     Desk(TaskId),
-    /// Memory is to be compared with the store, as every so often.
-    Reconcile,
-    /// Memory is to be compared with the store, once.
-    Rescan,
+    /// Memory is to be compared with the store, from behind this task on.
+    Reconcile(TaskId),
+    /// The same, for once.
+    Rescan(TaskId),
     /// What a new leader must know is to be read again.
     ReadAgain,
 }
@@ -51,11 +52,8 @@ impl Master {
                 Reason::Ready(task) => self.on_ready(now, task),
                 Reason::Started(task) => self.on_started_long_ago(now, task, out),
                 Reason::Desk(task) => self.settle(now, task, out),
-                Reason::Reconcile => {
-                    self.arm_reconcile(now);
-                    self.reconcile(out);
-                }
-                Reason::Rescan => self.reconcile(out),
+                Reason::Reconcile(after) => self.reconcile(after, Pass::Regular, out),
+                Reason::Rescan(after) => self.reconcile(after, Pass::Once, out),
                 Reason::ReadAgain => self.read_all(out),
             }
         }

@@ -1,8 +1,9 @@
 //! A term's beginning and end: what a new leader reads, adopts and owes; what an old one drops.
 
 use alloc::vec::Vec;
+use core::ops::Bound;
 
-use super::effects::{Doing, Purpose};
+use super::effects::{Doing, Pass, Purpose};
 use super::expire::Reason;
 use super::session::Session;
 use super::task::{Hold, Stage as HoldStage};
@@ -13,6 +14,12 @@ use crate::message::{Hello, ToWorker};
 use crate::rules::Rule;
 use crate::store::{Row, StoreAnswer, StoreOp, StoreResult};
 use crate::time::{Millis, Time};
+
+/// Tasks a page of the comparison with the store.
+const RECONCILE_PAGE: u32 = 1_000;
+
+/// The rest between two pages.
+const RECONCILE_PAUSE: Millis = Millis(50);
 
 /// How soon a new leader reads again when the store did not answer.
 const READ_AGAIN: Millis = Millis(200);
@@ -65,7 +72,7 @@ impl Master {
             self.workers.entry(worker).or_default().incarnation = incarnation;
         }
         self.learn_all(now, rows, out);
-        self.arm_reconcile(now);
+        self.deadlines.arm(now + self.settings.reconcile, Reason::Reconcile(TaskId::default()));
         for (session, hello) in self.early() {
             self.on_hello(now, session, hello, out);
         }
@@ -99,45 +106,65 @@ impl Master {
         early.collect()
     }
 
-    /// The slow net under it all: what the store shows of tasks about which nothing is under way.
-    pub(super) fn reconcile(&mut self, out: &mut Vec<MasterCommand>) {
+    /// The slow net under it all: what the store shows of tasks about which nothing is under way. A page at
+    /// a time, so that a long queue never stands in the way of a claim.
+    pub(super) fn reconcile(&mut self, after: TaskId, pass: Pass, out: &mut Vec<MasterCommand>) {
         if let Some(term) = self.leads() {
             let asked = self.effects.next;
-            let effect = self.effects.begin(Purpose::Reconcile(asked));
-            out.push(MasterCommand::Store(effect, StoreOp::ReadAll(term)));
+            let effect = self.effects.begin(Purpose::Reconcile { after, asked, pass });
+            let scan = StoreOp::Scan { term, after, limit: RECONCILE_PAGE };
+            out.push(MasterCommand::Store(effect, scan));
         }
-    }
-
-    pub(super) fn arm_reconcile(&mut self, now: Time) {
-        self.deadlines.arm(now + self.settings.reconcile, Reason::Reconcile);
     }
 
     pub(super) fn on_reconciled(
         &mut self,
         now: Time,
+        after: TaskId,
         asked: EffectId,
+        pass: Pass,
         result: StoreResult,
         out: &mut Vec<MasterCommand>,
     ) {
-        let StoreResult::Answer(StoreAnswer::All { rows, .. }) = result else {
+        let StoreResult::Answer(StoreAnswer::Page { rows, until }) = result else {
+            let again = match pass {
+                Pass::Regular => Reason::Reconcile(after),
+                Pass::Once => Reason::Rescan(after),
+            };
+            self.deadlines.arm(now + self.settings.retry_min, again);
             return;
         };
-        // Rows ascend: what memory had before the question and the answer does not show is over.
-        let is_over = |task: &TaskId| rows.binary_search_by_key(task, |row| row.task).is_err();
-        let over: Vec<TaskId> = self
-            .tasks
-            .iter()
-            .filter(|(task, known)| known.as_of <= asked && is_over(task))
-            .map(|(task, _)| *task)
-            .collect();
+        match (until, pass) {
+            (Some(task), Pass::Regular) => {
+                self.deadlines.arm(now + RECONCILE_PAUSE, Reason::Reconcile(task));
+            }
+            (Some(task), Pass::Once) => {
+                self.deadlines.arm(now + RECONCILE_PAUSE, Reason::Rescan(task));
+            }
+            (None, Pass::Regular) => {
+                let first = Reason::Reconcile(TaskId::default());
+                self.deadlines.arm(now + self.settings.reconcile, first);
+            }
+            (None, Pass::Once) => {}
+        }
+        let last = until.unwrap_or(TaskId(u64::MAX));
+        for task in self.vanished(after, last, asked, &rows) {
+            self.forget(now, task, out);
+        }
         for row in rows {
             self.reconcile_row(now, asked, row, out);
         }
-        for task in over {
-            if !self.desks.contains_key(&task) {
-                self.forget(now, task, out);
-            }
-        }
+    }
+
+    /// Tasks of a stretch that memory had before the question and that the answer does not show: they are over.
+    fn vanished(&self, after: TaskId, last: TaskId, asked: EffectId, rows: &[Row]) -> Vec<TaskId> {
+        let is_shown = |task: &TaskId| rows.binary_search_by_key(task, |row| row.task).is_ok();
+        self.tasks
+            .range((Bound::Excluded(after), Bound::Included(last)))
+            .filter(|(task, known)| known.as_of <= asked && !is_shown(task))
+            .map(|(task, _)| *task)
+            .filter(|task| !self.desks.contains_key(task))
+            .collect()
     }
 
     fn reconcile_row(
@@ -195,8 +222,10 @@ impl Master {
                 out.push(MasterCommand::Reply(request, Reply::Unknown));
             }
             Purpose::Task(task, Doing::Cancel) => self.answer_cancel(task, Reply::Unknown, out),
-            Purpose::Task(..) | Purpose::Register(_) | Purpose::ReadAll | Purpose::Reconcile(_) => {
-            }
+            Purpose::Task(..)
+            | Purpose::Register(_)
+            | Purpose::ReadAll
+            | Purpose::Reconcile { .. } => {}
         }
     }
 

@@ -152,7 +152,7 @@ impl Master {
             MasterEvent::Stored(effect, result) => self.on_stored(now, effect, result, out)?,
             MasterEvent::Leased(effect, answer) => self.on_leased(now, effect, answer, out),
             MasterEvent::Opened(session) => self.on_opened(session),
-            MasterEvent::Closed(session) => self.on_closed(now, session),
+            MasterEvent::Closed(session) => self.on_closed(now, session, out),
             MasterEvent::Received(session, said) => self.on_received(now, session, said, out),
             MasterEvent::Asked(request, ask) => self.on_asked(now, request, ask, out),
             MasterEvent::StopAsked => self.stop_asked = true,
@@ -225,7 +225,9 @@ impl Master {
             Purpose::Task(task, doing) => self.on_task_answer(now, task, doing, result, out),
             Purpose::Register(session) => self.on_registered(now, session, &result, out),
             Purpose::ReadAll => self.on_read_all(now, result, out),
-            Purpose::Reconcile(asked) => self.on_reconciled(now, asked, result, out),
+            Purpose::Reconcile { after, asked, pass } => {
+                self.on_reconciled(now, after, asked, pass, result, out);
+            }
         }
         Ok(())
     }

@@ -19,8 +19,8 @@ pub(super) enum Session {
     Fresh,
     /// Has said hello while this master was not ready to answer.
     Early(Hello),
-    /// Asks for a name whose current process is being pinged.
-    Contending(Hello),
+    /// Asks for a name whose current process is being pinged in its session.
+    Contending { hello: Hello, pinged: SessionId },
     /// Its incarnation is being stored.
     Registering(Hello),
     /// Speaks for this worker.
@@ -34,7 +34,7 @@ impl Session {
             Session::Live(worker) => Some(*worker),
             Session::Fresh
             | Session::Early(_)
-            | Session::Contending(_)
+            | Session::Contending { .. }
             | Session::Registering(_) => None,
         }
     }
@@ -45,11 +45,28 @@ impl Master {
         self.sessions.insert(session, Session::Fresh);
     }
 
-    pub(super) fn on_closed(&mut self, now: Time, session: SessionId) {
+    pub(super) fn on_closed(
+        &mut self,
+        now: Time,
+        session: SessionId,
+        out: &mut Vec<MasterCommand>,
+    ) {
         if let Some(Session::Live(worker)) = self.sessions.remove(&session)
             && self.workers.get(&worker).is_some_and(|known| known.session == Some(session))
         {
             self.on_worker_away(now, worker, now);
+            self.settle_contentions(now, session, out);
+        }
+    }
+
+    /// The session that was pinged is over: whoever asks for the name need not wait longer.
+    fn settle_contentions(&mut self, now: Time, over: SessionId, out: &mut Vec<MasterCommand>) {
+        let asks = self.sessions.iter().filter_map(|(id, session)| match session {
+            Session::Contending { pinged, .. } if *pinged == over => Some(*id),
+            _ => None,
+        });
+        for session in asks.collect::<Vec<SessionId>>() {
+            self.on_contended(now, session, out);
         }
     }
 
@@ -141,7 +158,7 @@ impl Master {
                 out.push(MasterCommand::Send(other, ToWorker::Ping));
                 let until = now + self.settings.ping_timeout;
                 self.deadlines.arm(until, Reason::Contend(session));
-                self.sessions.insert(session, Session::Contending(hello));
+                self.sessions.insert(session, Session::Contending { hello, pinged: other });
             }
             Some((_, None)) | None => self.register(now, session, hello, out),
         }
@@ -198,23 +215,24 @@ impl Master {
         session: SessionId,
         out: &mut Vec<MasterCommand>,
     ) {
-        let Some(Session::Contending(hello)) = self.sessions.get(&session) else {
+        let Some(Session::Contending { hello, pinged }) = self.sessions.get(&session) else {
             return;
         };
-        let hello = hello.clone();
+        let (hello, pinged) = (hello.clone(), *pinged);
         let asked_at = now - self.settings.ping_timeout;
-        let current = self.workers.get(&hello.worker);
-        let answers =
-            current.is_some_and(|worker| worker.session.is_some() && worker.last_heard >= asked_at);
-        if answers {
-            self.refuse(session, HelloRefusal::NameInUse, out);
+        let Some(worker) = self.workers.get(&hello.worker) else {
             return;
-        }
-        if let Some(silent) = current.and_then(|worker| worker.session) {
-            self.close(silent, CloseReason::Silent, out);
+        };
+        if worker.session != Some(pinged) {
+            // Another process has the name meanwhile, or nobody has: ask anew.
+            self.identify(now, session, hello, out);
+        } else if worker.last_heard >= asked_at {
+            self.refuse(session, HelloRefusal::NameInUse, out);
+        } else {
+            self.close(pinged, CloseReason::Silent, out);
             self.on_worker_away(now, hello.worker, now);
+            self.register(now, session, hello, out);
         }
-        self.register(now, session, hello, out);
     }
 
     /// From here on the session speaks for the worker. Its inventory is complete, so an attempt that is

@@ -91,7 +91,9 @@ impl Master {
             StoreResult::Failed => Reply::StoreFailed,
             StoreResult::Answer(_) | StoreResult::Unknown => {
                 // The task may be stored although nobody here knows its id.
-                self.deadlines.arm(now + RESCAN_AFTER, Reason::Rescan);
+                let newest = self.tasks.last_key_value().map(|(task, _)| *task);
+                let from = Reason::Rescan(newest.unwrap_or_default());
+                self.deadlines.arm(now + RESCAN_AFTER, from);
                 Reply::Unknown
             }
         };

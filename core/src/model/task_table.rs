@@ -2,6 +2,7 @@
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+use core::ops::Bound;
 
 use super::change;
 use crate::ids::{Epoch, Holder, Incarnation, TaskId, Term, WorkerId};
@@ -75,6 +76,7 @@ impl TaskTable {
             StoreOp::Register { holder, term, at: _ } => self.register(now, *holder, *term),
             StoreOp::Read(task) => self.read(*task),
             StoreOp::ReadAll(term) => self.read_all(now, *term),
+            StoreOp::Scan { term, after, limit } => self.scan(now, *term, *after, *limit),
             StoreOp::ReadTerm => StoreAnswer::TermIs(self.term_row(now)),
             StoreOp::TakeTerm { after, floor, leader, ttl, seize } => {
                 self.take_term(now, *after, *floor, *leader, *ttl, *seize)
@@ -176,6 +178,18 @@ impl TaskTable {
             rows: open.map(|entry| entry.row.clone()).collect(),
             workers: workers.collect(),
         }
+    }
+
+    fn scan(&self, now: Time, term: Term, after: TaskId, limit: u32) -> StoreAnswer {
+        if self.is_deposed(term) {
+            return StoreAnswer::Deposed(self.term_row(now));
+        }
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let behind = self.tasks.range((Bound::Excluded(after), Bound::Unbounded));
+        let open = behind.map(|(_, entry)| &entry.row).filter(|row| !row.status.is_terminal());
+        let rows: Vec<Row> = open.take(limit).cloned().collect();
+        let until = if rows.len() == limit { rows.last().map(|row| row.task) } else { None };
+        StoreAnswer::Page { rows, until }
     }
 
     fn take_term(

@@ -16,7 +16,7 @@ use tenure_core::outcome::{Outcome, Verdict};
 use tenure_core::policy::Policy;
 use tenure_core::rules::Rules;
 use tenure_core::spec::{IdempotencyKey, Labels, Limits, Payload, Shape, Submission};
-use tenure_core::store::{StoreAnswer, StoreOp, StoreResult};
+use tenure_core::store::{Change, StoreAnswer, StoreOp, StoreResult};
 use tenure_core::text;
 use tenure_core::time::{Millis, Time};
 
@@ -108,6 +108,7 @@ impl StageSet {
             "lose-order" => self.mishap = Some(Mishap::LoseOrder),
             "fail" => self.mishap = Some(Mishap::Fail),
             "wipe-leases" => self.leases = LeaseTable::with_rules(self.rules),
+            "behind-its-back" => self.end_behind_its_back(rest),
             "rows" => self.show_rows(),
             "leases" => self.show_leases(),
             _ => {
@@ -234,6 +235,15 @@ impl StageSet {
         let (master, effect) = (held.master.clone(), held.effect);
         self.holding.remove(&master);
         self.event(&master, MasterEvent::Stored(effect, StoreResult::Unknown));
+    }
+
+    /// Ends a task in the store as no master knows it: a restored backup, or a repair by hand.
+    fn end_behind_its_back(&mut self, rest: &[&str]) {
+        let task = rest.first().and_then(|word| number(word, "t")).map(TaskId);
+        let task = task.expect("the verb names a task");
+        let term = self.store.term_row(self.now).term;
+        let change = Change::Cancel { force: true };
+        self.store.apply(self.now, &StoreOp::Change { task, term, at: self.now, change });
     }
 
     fn show_rows(&mut self) {
