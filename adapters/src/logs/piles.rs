@@ -118,33 +118,17 @@ impl Piles {
         let Some(pile) = self.piles.get_mut(&at) else {
             return Ok(Vec::new());
         };
-        let mut lines = Vec::new();
-        let kept = pile.kept_from();
-        if from < kept {
-            pile.fill(from, kept, &mut lines);
-            return Ok(lines);
-        }
-        let mut left = bytes;
-        let later = pile.segments.iter().filter(|segment| segment.file.next > from);
-        for segment in later {
-            let wants_more = |item: Item<'_>| match item {
-                Item::Line { text, .. } if !lines.is_empty() && left < text.len() + LINE_HEAD => {
-                    left = 0;
-                    false
-                }
-                Item::Line { offset, is_error, at_ms, text, continues } => {
-                    left = left.saturating_sub(text.len() + LINE_HEAD);
-                    lines.push(stored((offset, is_error, at_ms, text, continues)));
-                    true
-                }
-                // The spool writes none: runs of a task's own empty lines do not continue.
-                Item::Run { .. } => true,
-            };
-            let read = segment.file.span(from).read(wants_more);
+        let mut reading = Reading { next: from, lines: Vec::new(), left: bytes, gap_to: None };
+        for segment in pile.segments.iter().filter(|segment| segment.file.next > from) {
+            let read = segment.file.span(from).read(|item| reading.take(&item));
             read.map_err(LogError::io(&segment.file.path))?;
-            if left == 0 {
+            if reading.is_full() {
                 break;
             }
+        }
+        let Reading { mut lines, gap_to, .. } = reading;
+        if lines.is_empty() && from < pile.next {
+            pile.fill(from, gap_to.unwrap_or(pile.next), &mut lines);
         }
         Ok(lines)
     }
@@ -198,6 +182,42 @@ impl Piles {
     }
 }
 
+/// Takes lines without a gap in their offsets.
+struct Reading {
+    next: u64,
+    lines: Vec<StoredLine>,
+    left: usize,
+    /// Where lines go on behind a gap.
+    gap_to: Option<u64>,
+}
+
+impl Reading {
+    fn is_full(&self) -> bool {
+        self.left == 0 || self.gap_to.is_some()
+    }
+
+    /// Whether it wants more.
+    fn take(&mut self, item: &Item<'_>) -> bool {
+        // The spool writes no runs: its fillers are made when they are read.
+        let Item::Line { offset, is_error, at_ms, text, continues } = *item else {
+            return true;
+        };
+        if offset > self.next {
+            self.gap_to = Some(offset);
+            return false;
+        }
+        let cost = text.len() + LINE_HEAD;
+        if !self.lines.is_empty() && self.left < cost {
+            self.left = 0;
+            return false;
+        }
+        self.left = self.left.saturating_sub(cost);
+        self.next = offset + 1;
+        self.lines.push(stored((offset, is_error, at_ms, text, continues)));
+        true
+    }
+}
+
 impl Pile {
     fn begin(&mut self, dir: &Path, at: AttemptRef, age: u64) {
         let name = format!("{}.{}.{}.lines", at.task.0, at.attempt.number(), self.next);
@@ -208,10 +228,6 @@ impl Pile {
         }
         let file = LineFile::fresh(path, self.next);
         self.segments.push_back(Segment { age, first: self.next, file });
-    }
-
-    fn kept_from(&self) -> u64 {
-        self.segments.front().map_or(self.next, |segment| segment.first)
     }
 
     /// In the place of lines that were dropped: what says so, then fillers that continue it.
@@ -237,7 +253,7 @@ impl Pile {
 
 fn dropped(lines: u64) -> Line {
     let text = format!(
-        "[tenure: {lines} lines of output were dropped here: the worker's spool was full before a master took them]"
+        "[tenure: {lines} lines of output were missing here: they were dropped from a full spool, or its disk lost them]"
     );
     Line::notice(0, text)
 }

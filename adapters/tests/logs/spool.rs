@@ -100,7 +100,7 @@ async fn over_the_limit_the_oldest_lines_go_and_a_line_says_how_many() {
         .collect();
     assert_eq!(logs.append(log, 0, sent).await.expect("written"), 10_000);
     let shown = logs.read(log, 0, 2).await.expect("readable");
-    assert!(text(&shown[0]).contains("dropped"), "{}", text(&shown[0]));
+    assert!(text(&shown[0]).contains("missing"), "{}", text(&shown[0]));
 }
 
 #[tokio::test]
@@ -151,6 +151,30 @@ async fn lines_that_the_disk_does_not_take_are_counted_in_the_log() {
     let read = all(&spool, log, 0).await;
     assert!(text(&read[0]).contains("7 lines"), "{}", text(&read[0]));
     assert_are(&read[1..], 1..3);
+}
+
+#[tokio::test]
+async fn a_bad_place_on_the_disk_leaves_no_gap_in_the_offsets() {
+    let dir = place();
+    let (spool, _) = open(&dir, 1 << 20);
+    let log = at(1, 1);
+    for first in (0..100).step_by(10) {
+        spool.append(log, lines(first..first + 10)).await.expect("written");
+    }
+    let file = dir.path().join("spool").join("1.1.0.lines");
+    let mut bytes = std::fs::read(&file).expect("readable");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&file, bytes).expect("written");
+    let (again, held) = open(&dir, 1 << 20);
+    assert_eq!(held, [(log, 100)]);
+    let read = all(&again, log, 0).await;
+    let offsets: Vec<u64> = read.iter().map(|line| line.offset).collect();
+    assert_eq!(offsets, (0..100).collect::<Vec<u64>>());
+    let gone = read.iter().position(|line| line.at_ms == 0).expect("ten were lost");
+    assert!(text(&read[gone]).contains("10 lines"), "{}", text(&read[gone]));
+    assert_are(&read[..gone], 0..gone as u64);
+    assert_are(&read[gone + 10..], gone as u64 + 10..100);
 }
 
 fn size(dir: &TempDir) -> u64 {

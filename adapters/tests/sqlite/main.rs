@@ -3,6 +3,7 @@
 
 mod batches;
 mod failures;
+mod kill;
 mod opening;
 mod story;
 mod support;

@@ -55,7 +55,7 @@ impl Fixture {
         fixture
     }
 
-    async fn at(dir: TempDir, names: Names, options: StoreOptions) -> Fixture {
+    pub(crate) async fn at(dir: TempDir, names: Names, options: StoreOptions) -> Fixture {
         let names = Arc::new(names);
         let (tell, answers) = unbounded_channel();
         let path = dir.path().join("tenure.db");
