@@ -1,6 +1,7 @@
 //! The worker's spool for everybody else: files are used on threads that may wait.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -16,6 +17,12 @@ pub struct Spool {
     piles: Arc<Mutex<Piles>>,
     /// Acknowledgements that the files do not know of yet.
     news: Arc<Mutex<BTreeMap<AttemptRef, u64>>>,
+}
+
+impl fmt::Debug for Spool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Spool").finish_non_exhaustive()
+    }
 }
 
 impl Spool {

@@ -4,6 +4,7 @@
 //! the disk soon after, so that a power cut costs at most a rerun. When most of the file is dead it is
 //! written anew beside itself and renamed: at every instant one whole file stands under the name.
 
+use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -100,6 +101,12 @@ pub struct Outbox {
     compact_at: u64,
     syncer: Syncer,
     recovered: Recovered,
+}
+
+impl fmt::Debug for Outbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Outbox").field("path", &self.path).finish_non_exhaustive()
+    }
 }
 
 impl Outbox {

@@ -204,3 +204,29 @@ fn connect_options(path: &Path, options: &StoreOptions) -> SqliteConnectOptions 
         None => connect,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use sqlx::Row as _;
+
+    use super::*;
+
+    async fn pragmas(durability: Durability) -> (String, i64, i64) {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let options = StoreOptions { durability, ..StoreOptions::default() };
+        let connect = connect_options(&dir.path().join("tenure.db"), &options);
+        let mut conn = connect.connect().await.expect("the file opens");
+        let ask = "SELECT journal_mode, synchronous, foreign_keys \
+                   FROM pragma_journal_mode, pragma_synchronous, pragma_foreign_keys";
+        let row = sqlx::query(ask).fetch_one(&mut conn).await.expect("pragmas are readable");
+        (row.get(0), row.get(1), row.get(2))
+    }
+
+    #[tokio::test]
+    async fn a_commit_is_on_the_disk_before_it_is_answered_unless_a_test_says_otherwise() {
+        // 2 is FULL: in WAL mode a sync for each commit. 1 is NORMAL: at checkpoints only.
+        assert_eq!(StoreOptions::default().durability, Durability::Full);
+        assert_eq!(pragmas(Durability::Full).await, ("wal".to_owned(), 2, 1));
+        assert_eq!(pragmas(Durability::Process).await, ("wal".to_owned(), 1, 1));
+    }
+}
