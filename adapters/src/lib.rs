@@ -6,6 +6,7 @@
 pub mod clock;
 pub mod convert;
 pub mod data_dir;
+pub mod driver;
 mod frames;
 pub mod incarnation;
 pub mod logs;
@@ -14,4 +15,5 @@ pub mod outbox;
 pub mod process;
 pub mod sql;
 mod syncer;
+pub mod tcp;
 pub mod wall;

@@ -1,0 +1,3 @@
+//! The loops that feed core with events and perform its commands: one for each role.
+
+pub mod worker;

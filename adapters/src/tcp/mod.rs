@@ -1,0 +1,3 @@
+//! Sockets: bytes of a peer to messages and back.
+
+pub mod connect;
