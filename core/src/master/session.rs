@@ -19,8 +19,8 @@ pub(super) enum Session {
     Fresh,
     /// Has said hello while this master was not ready to answer.
     Early(Hello),
-    /// Asks for a name whose current process is being pinged in its session.
-    Contending { hello: Hello, pinged: SessionId },
+    /// Asks for a name whose current process is being pinged in its session, since this time.
+    Contending { hello: Hello, pinged: SessionId, since: Time },
     /// Its incarnation is being stored.
     Registering(Hello),
     /// Speaks for this worker.
@@ -158,7 +158,8 @@ impl Master {
                 out.push(MasterCommand::Send(other, ToWorker::Ping));
                 let until = now + self.settings.ping_timeout;
                 self.deadlines.arm(until, Reason::Contend(session));
-                self.sessions.insert(session, Session::Contending { hello, pinged: other });
+                let contending = Session::Contending { hello, pinged: other, since: now };
+                self.sessions.insert(session, contending);
             }
             Some((_, None)) | None => self.register(now, session, hello, out),
         }
@@ -215,11 +216,11 @@ impl Master {
         session: SessionId,
         out: &mut Vec<MasterCommand>,
     ) {
-        let Some(Session::Contending { hello, pinged }) = self.sessions.get(&session) else {
+        let Some(Session::Contending { hello, pinged, since }) = self.sessions.get(&session) else {
             return;
         };
-        let (hello, pinged) = (hello.clone(), *pinged);
-        let asked_at = now - self.settings.ping_timeout;
+        // Not counted back from now: this look may be late, and the answer was not.
+        let (hello, pinged, asked_at) = (hello.clone(), *pinged, *since);
         let Some(worker) = self.workers.get(&hello.worker) else {
             return;
         };
