@@ -18,6 +18,7 @@ mod queue;
 mod session;
 mod submit;
 mod task;
+mod view;
 mod worker;
 
 use alloc::collections::BTreeMap;
@@ -44,6 +45,7 @@ use expire::Reason;
 use queue::Queue;
 use session::Session;
 use task::Task;
+pub use view::WorkerView;
 use worker::Worker;
 
 /// How a master is set up.
