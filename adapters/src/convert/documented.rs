@@ -6,8 +6,8 @@ use tenure_core::outcome::Verdict;
 use tenure_core::spec::Payload;
 use tenure_proto::{Message, messages as pb};
 
+use super::ConvertError;
 use super::parts::{at, signed_attempt, to_signed};
-use super::{ConvertError, read_to_master};
 use crate::names::Names;
 
 /// What the training script prints before its reward.
@@ -47,8 +47,6 @@ pub fn read_documented(
         Message::ExecuteAnswer(said) => Ok(answer(said)),
         Message::Report(said) => report(said, log),
         Message::Log(_) => Ok(None),
-        // Core ends a session whose second message is a hello; it must see it.
-        Message::Hello(_) => read_to_master(message.clone(), names),
         other => Err(ConvertError::WrongSide { name: other.name() }),
     }
 }
