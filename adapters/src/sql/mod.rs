@@ -198,6 +198,8 @@ fn connect_options(path: &Path, options: &StoreOptions) -> SqliteConnectOptions 
         .synchronous(synchronous)
         .foreign_keys(true)
         .busy_timeout(options.busy_timeout)
+        // A whole batch of rows crosses from SQLite's thread at once.
+        .row_buffer_size(1024)
         .disable_statement_logging();
     match options.max_pages {
         Some(pages) => connect.pragma("max_page_count", pages.to_string()),

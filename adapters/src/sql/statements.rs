@@ -1,5 +1,8 @@
 //! Every statement of the writer, each for a whole batch: its rows come as one JSON array (`?1`), byte strings
 //! as one blob (`?2`) out of which each row names its piece by place and length.
+//!
+//! Rows of several columns go through `jsonb_each` (SQLite 3.51): `json_each` would make text of each row
+//! again, only for it to be parsed for each column.
 
 /// The columns that make a `Row` of core, in the order in which `row::decode` takes them.
 macro_rules! row_columns {
@@ -58,7 +61,7 @@ pub(super) const INSERT_TASKS: &str = "INSERT INTO tasks (id, status, attempt, w
          j.value ->> 'priority', j.value ->> 'max_attempts', j.value ->> 'max_lost', \
          j.value ->> 'patience', j.value ->> 'timeout', j.value ->> 'submitted_at', \
          j.value ->> 'changed_at' \
-     FROM json_each(?1) AS j";
+     FROM jsonb_each(?1) AS j";
 
 /// Shape, limits and submission never change.
 pub(super) const UPDATE_TASKS: &str = "UPDATE tasks SET \
@@ -68,14 +71,14 @@ pub(super) const UPDATE_TASKS: &str = "UPDATE tasks SET \
          cancel_requested = j.value ->> 'cancel_requested', failures = j.value ->> 'failures', \
          lost = j.value ->> 'lost', not_before = j.value ->> 'not_before', \
          changed_at = j.value ->> 'changed_at' \
-     FROM json_each(?1) AS j WHERE tasks.id = j.value ->> 'id'";
+     FROM jsonb_each(?1) AS j WHERE tasks.id = j.value ->> 'id'";
 
 pub(super) const INSERT_PAYLOADS: &str = "INSERT INTO payloads (task, body) \
      SELECT j.value ->> 'task', substr(?2, (j.value ->> 'start') + 1, j.value ->> 'length') \
-     FROM json_each(?1) AS j";
+     FROM jsonb_each(?1) AS j";
 
 pub(super) const INSERT_KEYS: &str = "INSERT INTO keys (key, task, fingerprint) \
-     SELECT j.value ->> 'key', j.value ->> 'task', j.value ->> 'fingerprint' FROM json_each(?1) AS j";
+     SELECT j.value ->> 'key', j.value ->> 'task', j.value ->> 'fingerprint' FROM jsonb_each(?1) AS j";
 
 /// NULL leaves a column as it is. The first outcome that came for an attempt stays.
 pub(super) const UPSERT_ATTEMPTS: &str = "INSERT INTO attempts AS a (task, attempt, incarnation, worker, epoch, \
@@ -85,7 +88,7 @@ pub(super) const UPSERT_ATTEMPTS: &str = "INSERT INTO attempts AS a (task, attem
          j.value ->> 'ended_at', j.value ->> 'ended_as', j.value ->> 'reason', j.value ->> 'verdict', \
          j.value ->> 'superseded', j.value ->> 'reported_at', \
          substr(?2, (j.value ->> 'start') + 1, j.value ->> 'length') \
-     FROM json_each(?1) AS j WHERE true \
+     FROM jsonb_each(?1) AS j WHERE true \
      ON CONFLICT (task, attempt, incarnation) DO UPDATE SET \
          worker = COALESCE(a.worker, excluded.worker), epoch = COALESCE(a.epoch, excluded.epoch), \
          claimed_at = COALESCE(a.claimed_at, excluded.claimed_at), \
@@ -101,14 +104,14 @@ pub(super) const UPSERT_ATTEMPTS: &str = "INSERT INTO attempts AS a (task, attem
 pub(super) const INSERT_EVENTS: &str = "INSERT INTO task_events (task, at, epoch, what, status, attempt, worker, detail) \
      SELECT j.value ->> 'task', j.value ->> 'at', j.value ->> 'epoch', j.value ->> 'what', \
          j.value ->> 'status', j.value ->> 'attempt', j.value ->> 'worker', j.value ->> 'detail' \
-     FROM json_each(?1) AS j";
+     FROM jsonb_each(?1) AS j";
 
 pub(super) const UPSERT_WORKERS: &str = "INSERT INTO workers (name, incarnation, since) \
-     SELECT j.value ->> 'name', j.value ->> 'incarnation', j.value ->> 'at' FROM json_each(?1) AS j WHERE true \
+     SELECT j.value ->> 'name', j.value ->> 'incarnation', j.value ->> 'at' FROM jsonb_each(?1) AS j WHERE true \
      ON CONFLICT (name) DO UPDATE SET incarnation = excluded.incarnation, since = excluded.since";
 
 pub(super) const INSERT_REPLACED: &str = "INSERT INTO replaced_workers (name, incarnation, replaced_at) \
-     SELECT j.value ->> 'name', j.value ->> 'incarnation', j.value ->> 'at' FROM json_each(?1) AS j WHERE true \
+     SELECT j.value ->> 'name', j.value ->> 'incarnation', j.value ->> 'at' FROM jsonb_each(?1) AS j WHERE true \
      ON CONFLICT (name, incarnation) DO NOTHING";
 
 pub(super) const UPDATE_TERM: &str = "UPDATE term SET epoch = ?1, leader = ?2, until = ?3";
