@@ -8,6 +8,7 @@ pub mod convert;
 pub mod data_dir;
 pub mod driver;
 mod frames;
+pub mod http;
 pub mod incarnation;
 pub mod logs;
 pub mod names;
