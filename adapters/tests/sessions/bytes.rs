@@ -1,41 +1,12 @@
 //! Bytes that are not ours, and connections that say nothing.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
 use tenure_proto::{FrameCodec, Message, messages as pb};
-use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Level, Metadata, Subscriber};
 
+use crate::lines;
 use crate::support::{Bench, Worker, heartbeat, hello};
-
-/// Counts lines of warnings and errors of this thread.
-#[derive(Clone, Default)]
-struct Lines(Arc<AtomicUsize>);
-
-impl Lines {
-    fn count(&self) -> usize {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
-impl Subscriber for Lines {
-    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        *metadata.level() <= Level::WARN
-    }
-    fn new_span(&self, _: &Attributes<'_>) -> Id {
-        Id::from_u64(1)
-    }
-    fn record(&self, _: &Id, _: &Record<'_>) {}
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-    fn event(&self, _: &Event<'_>) {
-        self.0.fetch_add(1, Ordering::Relaxed);
-    }
-    fn enter(&self, _: &Id) {}
-    fn exit(&self, _: &Id) {}
-}
 
 fn frame(message: impl Into<Message>) -> Vec<u8> {
     let mut out = BytesMut::new();
@@ -123,8 +94,6 @@ async fn bad_bytes_end_their_own_connection_and_a_good_worker_goes_on() {
 
 #[tokio::test]
 async fn many_bad_connections_are_counted_and_told_in_few_lines() {
-    let lines = Lines::default();
-    let _guard = tracing::subscriber::set_default(lines.clone());
     let bench = Bench::start().await;
     let mut good = bench.worker("good", 1).await;
     let began = Instant::now();
@@ -137,13 +106,11 @@ async fn many_bad_connections_are_counted_and_told_in_few_lines() {
     assert_eq!(bench.master.complaints().get("bad_magic"), Some(&300));
     // Ten lines for each second begun, and one more that says how many were kept back.
     let seconds = usize::try_from(began.elapsed().as_secs()).expect("a short test") + 1;
-    assert!(lines.count() >= 10 && lines.count() <= 11 * seconds, "{} lines", lines.count());
+    assert!((10..=11 * seconds).contains(&lines::told()), "{} lines", lines::told());
 }
 
 #[tokio::test]
 async fn a_frame_that_is_cut_anywhere_and_closed_makes_no_noise() {
-    let lines = Lines::default();
-    let _guard = tracing::subscriber::set_default(lines.clone());
     let bench = Bench::start().await;
     let whole = frame(hello("w", 1, pb::Inventory::default()));
     for cut in 0..whole.len() {
@@ -153,7 +120,7 @@ async fn a_frame_that_is_cut_anywhere_and_closed_makes_no_noise() {
     let mut good = bench.worker("good", 1).await;
     bench.shows(|status| status.connections == 1).await;
     good.beat(1, Vec::new()).await;
-    assert_eq!(lines.count(), 0);
+    assert_eq!(lines::told(), 0);
     let truncated = whole.len() as u64 - 1;
     assert_eq!(
         bench.master.complaints().into_iter().collect::<Vec<_>>(),

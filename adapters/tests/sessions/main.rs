@@ -3,6 +3,9 @@
 mod bytes;
 mod documented;
 mod life;
+mod lines;
+mod load;
 mod logs;
 mod masters;
+mod real;
 mod support;

@@ -44,6 +44,7 @@ impl Bench {
     }
 
     pub(crate) async fn start_with(change: impl FnOnce(&mut MasterOptions)) -> Bench {
+        crate::lines::count();
         let dir = TempDir::new().expect("a temporary directory");
         let mut options = options(dir.path());
         change(&mut options);
@@ -86,8 +87,12 @@ impl Bench {
 }
 
 pub(crate) async fn submit(master: &MasterHandle, key: &str) -> Reply {
+    submit_command(master, key, &["true"]).await
+}
+
+pub(crate) async fn submit_command(master: &MasterHandle, key: &str, command: &[&str]) -> Reply {
     let body = pb::TaskBody {
-        command: vec!["true".to_owned()],
+        command: command.iter().map(|&part| part.to_owned()).collect(),
         algorithm: "PPO".to_owned(),
         episodes: 5,
         learning_rate: 0.001,

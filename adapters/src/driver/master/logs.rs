@@ -200,6 +200,10 @@ fn of_wire(line: LogLine) -> Line {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use tenure_core::ids::{Attempt, SessionId, TaskId};
+
     use super::*;
 
     #[test]
@@ -208,5 +212,41 @@ mod tests {
         let cut = runs([3, 4, 5, 9, 10, 4, u64::MAX, 0].into_iter().map(line).collect());
         let cut: Vec<(u64, usize)> = cut.iter().map(|(first, run)| (*first, run.len())).collect();
         assert_eq!(cut, [(3, 3), (9, 2), (4, 1), (u64::MAX, 1), (0, 1)]);
+    }
+
+    async fn peer() -> (Arc<Peer>, tokio::net::TcpStream) {
+        let listener = crate::tcp::listen::bind(([127, 0, 0, 1], 0).into()).expect("a free port");
+        let address = listener.local_addr().expect("bound");
+        let (far, near) = tokio::join!(
+            tokio::net::TcpStream::connect(address),
+            crate::tcp::listen::accept(&listener)
+        );
+        let (incoming, out, _writer) =
+            crate::tcp::session::open(near.0, Default::default(), Duration::from_secs(5));
+        // Nobody reads it here, and the connection stays.
+        std::mem::forget(incoming);
+        let peer = Peer::new(SessionId(1), address, out, Arc::default());
+        (Arc::new(peer), far.expect("connected"))
+    }
+
+    /// The reader never waits for the disk: until the store's task runs, which it cannot here before the first
+    /// `await`, lines are taken up to the limit and then refused.
+    #[tokio::test]
+    async fn a_full_path_refuses_at_once_and_takes_lines_again_when_the_store_has_caught_up() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let store = Arc::new(LogStore::open(dir.path(), Default::default()).expect("writable"));
+        let (peer, _far) = peer().await;
+        let at = AttemptRef::new(TaskId(1), Attempt::FIRST);
+        let line =
+            || Line { is_error: false, at_ms: 0, text: vec![b'x'; 1 << 20], continues: false };
+        let mut path = LogPath::new();
+        let taken = (0..100).take_while(|_| path.plain(at, line(), &peer, &store)).count();
+        assert_eq!(taken, 3, "under {ROOM} bytes");
+        let mut stored = store.follow(at);
+        stored.wait_for(|next| *next == 3).await.expect("they are stored");
+        while !path.plain(at, line(), &peer, &store) {
+            tokio::task::yield_now().await;
+        }
+        stored.wait_for(|next| *next == 4).await.expect("and the next one");
     }
 }
