@@ -253,3 +253,63 @@ impl Writer {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tenure_proto::messages as pb;
+    use tokio::net::TcpListener;
+
+    /// Nothing runs between two lines of the test, so all is said before the writer's first turn.
+    #[tokio::test(flavor = "current_thread")]
+    async fn what_is_urgent_goes_before_logs_and_an_outcome_after_them() {
+        let (ours, theirs) = pair().await;
+        let (heard, _ears) = mpsc::channel(1);
+        let limit = Duration::from_secs(60);
+        let wrap = |_, heard| heard;
+        let link = Link::open(ours, SessionId(1), Limits::default(), limit, heard, wrap);
+        let logs = link.logs();
+        for _ in 0..LOG_ROOM {
+            logs.try_send(pb::LogDataRequest::default().into()).expect("there is room");
+        }
+        assert!(logs.try_send(pb::LogDataRequest::default().into()).is_err(), "and no more");
+        link.say(pb::HeartbeatRequest::default().into(), Place::First).expect("room");
+        link.say(pb::TaskStatusReport::default().into(), Place::AfterLogs).expect("room");
+        drop(logs);
+        let written = link.hang_up();
+        let frames: Vec<_> = FramedRead::new(theirs, FrameCodec::default())
+            .map(|frame| match frame {
+                Ok(Decoded::Message(message)) => message.name(),
+                other => panic!("{other:?}"),
+            })
+            .collect()
+            .await;
+        let logs = ["LogDataRequest"; LOG_ROOM];
+        assert_eq!(frames[0], "HeartbeatRequest");
+        assert_eq!(frames[1..=LOG_ROOM], logs);
+        assert_eq!(frames[1 + LOG_ROOM..], ["TaskStatusReport"]);
+        written.await.expect("no panic");
+    }
+
+    #[tokio::test]
+    async fn a_peer_that_breaks_the_protocol_is_closed_with_the_reason() {
+        let (ours, mut theirs) = pair().await;
+        let (heard, mut ears) = mpsc::channel(1);
+        let limit = Duration::from_secs(60);
+        let wrap = |_, heard| heard;
+        let _link = Link::open(ours, SessionId(1), Limits::default(), limit, heard, wrap);
+        theirs.write_all(b"GET / HTTP/1.1\r\n").await.expect("connected");
+        match ears.recv().await.expect("something is heard") {
+            Heard::Closed(why) => assert!(why.contains("47455420"), "{why}"),
+            Heard::Message(message) => panic!("{message:?}"),
+        }
+    }
+
+    async fn pair() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("bound").to_string();
+        let ours = connect(&address, Duration::from_secs(60)).await.expect("it listens");
+        let (theirs, _) = listener.accept().await.expect("connected");
+        (ours, theirs)
+    }
+}

@@ -1,5 +1,7 @@
 //! Outcomes: told until they are acknowledged.
 
+use tenure_adapters::driver::worker::{WorkerHandle, WorkerOptions};
+
 use crate::support::{Master, end, sh};
 
 #[tokio::test]
@@ -47,4 +49,17 @@ async fn the_outcome_of_a_task_that_ends_while_no_master_is_there_is_told_later(
     second.acknowledge_outcome(&outcome).await;
     assert_eq!(second.lines_of(1, 1, 1).await, ["down"]);
     end(worker, second).await;
+}
+
+#[tokio::test]
+async fn every_known_master_is_tried() {
+    let gone = Master::start().await.address();
+    let master = Master::start().await;
+    let dir = tempfile::tempdir().expect("a directory");
+    let masters = vec![gone, master.address()];
+    let options = WorkerOptions { masters, ..master.options(dir.path()) };
+    let worker = WorkerHandle::start(options).await.expect("it starts");
+    let mut session = master.session().await;
+    session.run(1, 1, &sh("true")).await;
+    end(worker, session).await;
 }

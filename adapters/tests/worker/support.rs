@@ -56,6 +56,7 @@ impl Master {
     pub(crate) async fn accept(&self) -> Session {
         let accepted = tokio::time::timeout(PATIENCE, self.listener.accept()).await;
         let (stream, _) = accepted.expect("a worker comes in time").expect("accepted");
+        stream.set_nodelay(true).expect("connected");
         let mut session = Session {
             frames: Framed::new(stream, FrameCodec::default()),
             hello: pb::Hello::default(),
@@ -63,7 +64,6 @@ impl Master {
             beats: 0,
             lines: BTreeMap::new(),
             acks_logs: true,
-            order: Vec::new(),
             until: tokio::time::Instant::now() + PATIENCE,
         };
         match session.read().await {
@@ -96,8 +96,6 @@ pub(crate) struct Session {
     pub(crate) lines: BTreeMap<(u64, u32), Vec<pb::LogLine>>,
     /// Whether it says that lines are stored.
     pub(crate) acks_logs: bool,
-    /// What came, in order: types.
-    pub(crate) order: Vec<&'static str>,
     /// What a test waits for comes before this, whatever else comes.
     until: tokio::time::Instant,
 }
@@ -115,7 +113,8 @@ impl Session {
     }
 
     pub(crate) async fn say(&mut self, message: impl Into<Message>) {
-        self.frames.send(message.into()).await.expect("the worker listens");
+        // A worker that is gone is noticed by who reads.
+        let _ = self.frames.send(message.into()).await;
     }
 
     /// Orders an attempt; the answer must be yes.
@@ -235,7 +234,6 @@ impl Session {
     }
 
     async fn keep(&mut self, message: Message) -> Option<Message> {
-        self.order.push(message.name());
         match message {
             Message::Heartbeat(beat) => {
                 self.beats += 1;

@@ -1,7 +1,9 @@
 //! One attempt: from the order to start it to its outcome.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::ids::{AttemptRef, Epoch};
@@ -61,11 +63,11 @@ pub(super) struct Job {
 }
 
 /// Runs the attempt to its end.
-pub(super) async fn run(shop: &Workshop, mut job: Job) -> (Verdict, OutcomeReport) {
+pub(super) async fn run(shop: Arc<Workshop>, mut job: Job) -> (Verdict, OutcomeReport) {
     let mut output = Output::new(job.at, shop.spool.clone(), shop.shipper.clone());
     let mut times = Times { started: 0, ended: 0 };
     let (end, stop, result) = match TaskBody::from_bytes(job.payload.bytes()) {
-        Ok(body) => run_body(shop, &mut job, &body, &mut output, &mut times).await,
+        Ok(body) => run_body(&shop, &mut job, &body, &mut output, &mut times).await,
         Err(error) => {
             let error = format!("task {}: {error}", job.at.task.0);
             (End::Unreadable(error), None, TaskResult::default())
@@ -73,7 +75,7 @@ pub(super) async fn run(shop: &Workshop, mut job: Job) -> (Verdict, OutcomeRepor
     };
     times.ended = wall_ms();
     let log_lines = output.finish();
-    flush(shop, job.at).await;
+    flush(&shop, job.at).await;
     let (verdict, mut report) = judge(&end, stop);
     add_result(result, shop.result_limit, &mut report);
     let (started_at_ms, ended_at_ms) = (times.started, times.ended);
@@ -86,7 +88,7 @@ struct Times {
 }
 
 async fn run_body(
-    shop: &Workshop,
+    shop: &Arc<Workshop>,
     job: &mut Job,
     body: &TaskBody,
     output: &mut Output,
@@ -100,7 +102,7 @@ async fn run_body(
         );
         return (End::Unreadable(error), None, TaskResult::default());
     }
-    let context = match prepare(shop, job, body) {
+    let context = match prepare(shop, job, body).await {
         Ok(context) => context,
         Err(error) => {
             let end = End::NotStarted { fault: Fault::Worker, error: error.to_string() };
@@ -109,23 +111,30 @@ async fn run_body(
     };
     let launch = launch(shop, job.key, body, &context);
     let (end, stop) = follow(shop, job, body, launch, output, times).await;
-    let result = leave(context, output.findings()).await;
-    clear_checkpoints(shop, job, body, &end);
+    let checkpoints = needless_checkpoints(shop, job, body, &end);
+    let result = leave(context, output.findings(), checkpoints).await;
     (end, stop, result)
 }
 
-fn prepare(shop: &Workshop, job: &Job, body: &TaskBody) -> std::io::Result<Context> {
-    let task_id = job.at.task.0.to_string();
-    let attempt = Attempt {
-        task_id: &task_id,
-        attempt: job.at.attempt.number().into(),
-        epoch: job.epoch.0,
-        trace_id: &body.trace_id,
-        checkpoint_dir: &shop.checkpoints(job.at),
-        start: if job.resumes { Start::Resumes } else { Start::Fresh },
-        gpus: job.gpus.as_deref().map_or(Gpus::NotManaged, Gpus::Assigned),
+/// Makes the attempt's directories, on a thread that may wait for the disk.
+async fn prepare(shop: &Arc<Workshop>, job: &Job, body: &TaskBody) -> io::Result<Context> {
+    let shop = Arc::clone(shop);
+    let (at, epoch, gpus) = (job.at, job.epoch.0, job.gpus.clone());
+    let start = if job.resumes { Start::Resumes } else { Start::Fresh };
+    let trace_id = body.trace_id.clone();
+    let prepare = move || {
+        let attempt = Attempt {
+            task_id: &at.task.0.to_string(),
+            attempt: at.attempt.number().into(),
+            epoch,
+            trace_id: &trace_id,
+            checkpoint_dir: &shop.checkpoints(at),
+            start,
+            gpus: gpus.as_deref().map_or(Gpus::NotManaged, Gpus::Assigned),
+        };
+        Context::prepare(&shop.scratch_root, &attempt)
     };
-    Context::prepare(&shop.scratch_root, &attempt)
+    tokio::task::spawn_blocking(prepare).await.map_err(io::Error::other)?
 }
 
 impl Workshop {
@@ -222,9 +231,13 @@ async fn take(
     end
 }
 
-/// What the task left; its scratch directory goes.
-async fn leave(context: Context, findings: Findings) -> TaskResult {
+/// What the task left; its scratch directory goes, and that of its checkpoints if it is empty.
+async fn leave(context: Context, findings: Findings, checkpoints: Option<PathBuf>) -> TaskResult {
     let leave = move || {
+        if let Some(dir) = checkpoints {
+            // Fails if there is something in it, which is what it is for.
+            let _ = std::fs::remove_dir(dir);
+        }
         let result = context.result(&findings);
         if let Err(error) = context.remove() {
             tracing::warn!(%error, "a scratch directory stays until the next start");
@@ -234,17 +247,10 @@ async fn leave(context: Context, findings: Findings) -> TaskResult {
     tokio::task::spawn_blocking(leave).await.unwrap_or_default()
 }
 
-/// Short tasks must not leave a directory each: an empty one goes when no attempt will look for it.
-fn clear_checkpoints(shop: &Workshop, job: &Job, body: &TaskBody, end: &End) {
+/// Short tasks must not leave a directory each: an empty one may go when no attempt will look for it.
+fn needless_checkpoints(shop: &Workshop, job: &Job, body: &TaskBody, end: &End) -> Option<PathBuf> {
     let succeeded = judge(end, None).0 == Verdict::Succeeded;
-    if succeeded || !body.resumable {
-        remove_if_empty(&shop.checkpoints(job.at));
-    }
-}
-
-fn remove_if_empty(dir: &Path) {
-    // Fails if there is something in it, which is what it is for.
-    let _ = std::fs::remove_dir(dir);
+    (succeeded || !body.resumable).then(|| shop.checkpoints(job.at))
 }
 
 /// An outcome is read after the lines before it where that costs nothing.

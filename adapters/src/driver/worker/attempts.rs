@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tenure_core::ids::AttemptRef;
 use tenure_core::message::{Execute, StopReason};
@@ -13,7 +14,7 @@ use tokio::task::JoinSet;
 use super::attempt::{self, Job, Workshop};
 use super::gpus::Gpus;
 use super::input::Input;
-use super::report::StopCause;
+use super::report::{self, StopCause};
 
 /// Everything that runs.
 #[derive(Debug)]
@@ -68,7 +69,13 @@ impl Attempts {
         self.running.insert(at, Running { stop, gpus, started: now, timeout });
         let (shop, inbox) = (Arc::clone(&self.shop), self.inbox.clone());
         self.tasks.spawn(async move {
-            let (verdict, report) = attempt::run(&shop, job).await;
+            let key = job.key;
+            // A task of its own, so that its panic is an end like any other.
+            let ran = tokio::spawn(attempt::run(Arc::clone(&shop), job)).await;
+            let (verdict, report) = ran.unwrap_or_else(|_| {
+                shop.executor.stop(key, Duration::ZERO);
+                report::broken()
+            });
             let report = Payload::of(&report.to_bytes());
             let _ = inbox.send(Input::Ended { at, verdict, report }).await;
         });

@@ -64,6 +64,14 @@ pub(super) fn judge(end: &End, stop: Option<StopCause>) -> (Verdict, OutcomeRepo
     (verdict, report)
 }
 
+/// What an attempt comes to that met a fault of the worker's own.
+pub(super) fn broken() -> (Verdict, OutcomeReport) {
+    let message =
+        "the worker's program failed at this attempt and killed it; its log has the panic";
+    let (cause, message) = ("worker_fault".to_owned(), message.to_owned());
+    (Verdict::Failed, OutcomeReport { cause, message, ..Default::default() })
+}
+
 /// Adds what the task left, within `most` bytes of JSON.
 pub(super) fn add_result(result: TaskResult, most: usize, report: &mut OutcomeReport) {
     report.reward = result.reward.unwrap_or_default();
