@@ -1,6 +1,6 @@
 //! The loop: one event, its commands, then the next; the agent's deadline in between.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use tenure_core::agent::Agent;
@@ -40,6 +40,8 @@ pub(super) struct Worker {
     pub(super) attempts: Attempts,
     pub(super) disk: Disk,
     pub(super) shipper: mpsc::UnboundedSender<Shipment>,
+    /// Taken from the inbox and not looked at yet.
+    pub(super) waiting: VecDeque<Input>,
     /// Connections that core has not ended.
     pub(super) links: HashMap<SessionId, Link>,
     pub(super) next_session: u64,
@@ -62,7 +64,7 @@ impl Worker {
         mut inbox: mpsc::Receiver<Input>,
         state: &watch::Sender<WorkerState>,
     ) -> WorkerEnd {
-        let mut inputs = Vec::with_capacity(EVENTS);
+        let mut taken = Vec::with_capacity(EVENTS);
         self.apply(first, &mut inbox).await;
         loop {
             if let Some(end) = self.end.take() {
@@ -72,10 +74,10 @@ impl Worker {
             self.publish(state);
             let deadline = self.agent.next_deadline().map(|at| self.clock.instant(at));
             tokio::select! {
-                _ = inbox.recv_many(&mut inputs, EVENTS) => {}
+                _ = inbox.recv_many(&mut taken, EVENTS) => self.waiting.extend(taken.drain(..)),
                 () = until(deadline) => self.apply(AgentEvent::Woke, &mut inbox).await,
             }
-            for input in inputs.drain(..) {
+            while let Some(input) = self.waiting.pop_front() {
                 if let Some(event) = self.event(input) {
                     self.apply(event, &mut inbox).await;
                 }
@@ -281,7 +283,7 @@ impl Worker {
             loop {
                 tokio::select! {
                     _ = &mut finished => return,
-                    Some(input) = inbox.recv() => {
+                    Some(input) = next(&mut self.waiting, inbox) => {
                         if let Input::Heard(session, heard) = input {
                             self.heard(session, heard);
                         }
@@ -303,6 +305,13 @@ impl Worker {
         let _ = tokio::time::timeout(LAST_WORDS, last_words).await;
         drop(self.sender);
         tokio::join!(self.disk.close(), self.attempts.close(inbox));
+    }
+}
+
+async fn next(waiting: &mut VecDeque<Input>, inbox: &mut mpsc::Receiver<Input>) -> Option<Input> {
+    match waiting.pop_front() {
+        Some(input) => Some(input),
+        None => inbox.recv().await,
     }
 }
 

@@ -86,7 +86,7 @@ impl Log {
 
     fn go_on_from(&mut self, offset: u64) {
         self.stored = offset;
-        self.next = offset.min(self.end);
+        self.next = offset;
         self.under_way.clear();
     }
 }
@@ -167,7 +167,8 @@ impl Shipper {
     async fn on(&mut self, told: Shipment) {
         match told {
             Shipment::Grew(at, end) => {
-                self.logs.entry(at).or_default().end = end;
+                let log = self.logs.entry(at).or_default();
+                log.end = log.end.max(end);
                 self.sort(at);
             }
             Shipment::Ended(at) => {
@@ -222,7 +223,7 @@ impl Shipper {
     async fn on_stored(&mut self, at: AttemptRef, next: u64, closed: bool) {
         let Some(log) = self.logs.get_mut(&at) else { return };
         log.stored = log.stored.max(next);
-        log.next = log.next.max(next).min(log.end);
+        log.next = log.next.max(next);
         log.closed |= closed;
         while let Some((end, bytes)) = log.under_way.front().copied()
             && (closed || end <= next)
@@ -251,7 +252,9 @@ impl Shipper {
             self.ready.remove(&at);
             return;
         };
+        // The spool may have more than was told here yet.
         log.next = last.offset + 1;
+        log.end = log.end.max(log.next);
         let message = Message::from(LogDataRequest {
             task_id: at.task.0.to_string(),
             task: at.task.0,
@@ -333,5 +336,121 @@ async fn reserve(frames: Option<mpsc::Sender<Message>>) -> Option<mpsc::OwnedPer
     match frames {
         Some(frames) => frames.reserve_owned().await.ok(),
         None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::logs::Line;
+    use tenure_core::ids::{Attempt, TaskId};
+
+    const SESSION: SessionId = SessionId(1);
+
+    struct Bench {
+        spool: Spool,
+        shipper: mpsc::UnboundedSender<Shipment>,
+        frames: mpsc::Receiver<Message>,
+        _dir: tempfile::TempDir,
+    }
+
+    impl Bench {
+        async fn new() -> Bench {
+            let dir = tempfile::tempdir().expect("a directory");
+            let (spool, held) = Spool::open(dir.path(), 1 << 30).expect("opened");
+            let again_after = Duration::from_secs(600);
+            let shipper = Shipper::start(spool.clone(), held, &BTreeSet::new(), again_after);
+            let (sender, frames) = mpsc::channel(1);
+            let outlet = Outlet { session: SESSION, frames: sender, positions: Vec::new() };
+            shipper.send(Shipment::Attach(outlet)).expect("it runs");
+            Bench { spool, shipper, frames, _dir: dir }
+        }
+
+        async fn append(&self, at: AttemptRef, count: usize, length: usize) -> u64 {
+            let line =
+                Line { is_error: false, at_ms: 1, text: vec![b'x'; length], continues: false };
+            self.spool.append(at, vec![line; count]).await.expect("written")
+        }
+
+        fn tell(&self, told: Shipment) {
+            self.shipper.send(told).expect("it runs");
+        }
+
+        fn stored(&self, at: AttemptRef, next: u64) {
+            self.tell(Shipment::Stored { session: SESSION, at, next, closed: false });
+        }
+
+        /// The task of the next frame, and the offsets of its first and last line.
+        async fn frame(&mut self) -> (u64, u64, u64) {
+            match self.frames.recv().await {
+                Some(Message::Log(log)) => {
+                    let (first, last) = (log.lines.first(), log.lines.last());
+                    let offset = |line: Option<&LogLine>| line.expect("a line").offset;
+                    (log.task, offset(first), offset(last))
+                }
+                other => panic!("a log frame, not {other:?}"),
+            }
+        }
+    }
+
+    fn attempt(task: u64) -> AttemptRef {
+        AttemptRef::new(TaskId(task), Attempt::FIRST)
+    }
+
+    #[tokio::test]
+    async fn lines_that_went_before_they_were_told_of_do_not_go_again() {
+        let mut bench = Bench::new().await;
+        let at = attempt(1);
+        bench.append(at, 2, 1).await;
+        bench.tell(Shipment::Grew(at, 1));
+        assert_eq!(bench.frame().await, (1, 0, 1), "the spool had one more");
+        bench.stored(at, 2);
+        bench.tell(Shipment::Grew(at, 2));
+        let end = bench.append(at, 1, 1).await;
+        bench.tell(Shipment::Grew(at, end));
+        assert_eq!(bench.frame().await, (1, 2, 2));
+    }
+
+    #[tokio::test]
+    async fn a_talkative_task_does_not_starve_another() {
+        let mut bench = Bench::new().await;
+        let loud = bench.append(attempt(1), 400, 1024).await;
+        let quiet = bench.append(attempt(2), 1, 1).await;
+        bench.tell(Shipment::Grew(attempt(1), loud));
+        bench.tell(Shipment::Grew(attempt(2), quiet));
+        let mut tasks = Vec::new();
+        for _ in 0..3 {
+            tasks.push(bench.frame().await.0);
+        }
+        assert!(tasks.contains(&2), "{tasks:?}");
+    }
+
+    #[tokio::test]
+    async fn no_more_than_the_window_goes_ahead_of_acknowledgements() {
+        let mut bench = Bench::new().await;
+        let at = attempt(1);
+        let end = bench.append(at, 2_000, 1024).await;
+        bench.tell(Shipment::Grew(at, end));
+        let mut last = 0;
+        while last + 1 < (WINDOW / 1024) as u64 - 64 {
+            last = bench.frame().await.2;
+        }
+        // Answered when the window is full, with all that fits on its way.
+        let (done, flushed) = oneshot::channel();
+        bench.tell(Shipment::Flush(at, done));
+        let drain = async {
+            while let Some(Message::Log(log)) = bench.frames.recv().await {
+                last = log.lines.last().expect("a line").offset;
+            }
+        };
+        tokio::select! {
+            biased;
+            () = drain => panic!("the shipper runs"),
+            answered = flushed => answered.expect("answered"),
+        }
+        let ahead = usize::try_from(last + 1).expect("small") * 1024;
+        assert!(ahead <= WINDOW + 2 * BATCH, "{ahead} bytes ahead");
+        bench.stored(at, last + 1);
+        assert_eq!(bench.frame().await.1, last + 1);
     }
 }

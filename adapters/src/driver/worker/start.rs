@@ -1,6 +1,6 @@
 //! From the options to a running loop.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::io;
 use std::path::Path;
 use std::time::Duration;
@@ -75,6 +75,7 @@ pub(super) async fn start(options: WorkerOptions) -> Result<WorkerHandle, StartE
         attempts: Attempts::new(shop, options.gpus, sender.clone()),
         disk: Disk::start(outbox, sender.clone()).map_err(records)?,
         shipper,
+        waiting: VecDeque::new(),
         links: HashMap::new(),
         next_session: 1,
         identity: identity(&options, incarnation),
