@@ -20,19 +20,21 @@ pub(crate) enum Format {
     Json,
 }
 
-/// Prints a line of data. A reader that has gone (`| head`) ends the program quietly.
+/// Prints a line of data.
 pub(crate) fn data(text: &str) {
+    bytes(format!("{}\n", text.trim_end_matches('\n')).as_bytes());
+}
+
+/// Prints data as it is. A reader that has gone (`| head`) ends the program quietly.
+pub(crate) fn bytes(data: &[u8]) {
     let mut out = io::stdout().lock();
-    let written = out
-        .write_all(text.as_bytes())
-        .and_then(|()| if text.ends_with('\n') { Ok(()) } else { out.write_all(b"\n") });
-    if let Err(error) = written.and_then(|()| out.flush()) {
+    if let Err(error) = out.write_all(data).and_then(|()| out.flush()) {
         gone(&error);
     }
 }
 
 /// Ends the program because nobody reads its output any more.
-pub(crate) fn gone(error: &io::Error) -> ! {
+fn gone(error: &io::Error) -> ! {
     if error.kind() == io::ErrorKind::BrokenPipe {
         std::process::exit(0);
     }

@@ -50,6 +50,13 @@ fn a_command_that_succeeds_leaves_nothing_behind() {
 }
 
 #[test]
+fn bytes_pass_through_unchanged() {
+    let dir = dir();
+    let done = run(dir.path(), &[], r"printf 'a\377b\303\n\r\n'");
+    assert_eq!(done.stdout, b"a\xffb\xc3\n\r\n");
+}
+
+#[test]
 fn a_missing_program_is_named_with_where_it_was_looked_for() {
     let dir = dir();
     let done = output(tenure(dir.path()).args(["run", "--", "no-such-program"]));
@@ -122,6 +129,8 @@ fn a_run_that_was_killed_goes_on_where_it_was() {
     assert!(held.ends_within(LIMIT), "what the task ran ends with its worker");
     let left = left(dir.path());
     assert_eq!(left.len(), 1);
+    let hint = stderr(&run(dir.path(), &[], "true"));
+    assert!(hint.contains(left[0].to_str().expect("text")), "{hint}");
     let done = output(tenure(dir.path()).args(["run", "--resume"]).arg(&left[0]));
     assert_eq!(code(&done), 3, "{}", stderr(&done));
     assert_eq!(stdout(&done), "the rest of attempt 2\n");

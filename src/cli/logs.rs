@@ -38,7 +38,7 @@ pub(crate) fn run(args: &LogsArgs, context: &Context) -> Result<Exit, Failure> {
     let position = LogPosition { from, attempt: args.attempt, follow: args.follow };
     let mut records = Vec::new();
     client.logs(&args.id, position, |record| match (context.format, record) {
-        (Format::Table, LogRecord::Line(line)) => output::data(&text(line, args.timestamps)),
+        (Format::Table, LogRecord::Line(line)) => output::bytes(&bytes(line, args.timestamps)),
         (Format::Table, LogRecord::End(end)) => {
             if args.follow && !end.complete {
                 output::note("the last lines of this log never arrived");
@@ -57,10 +57,9 @@ pub(crate) fn run(args: &LogsArgs, context: &Context) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn text(line: &LogLine, timestamps: bool) -> String {
-    let end = if line.continues { "" } else { "\n" };
+fn bytes(line: &LogLine, timestamps: bool) -> Vec<u8> {
     if timestamps {
-        return format!("{} {} {} {}\n", line.at, line.attempt, line.stream, line.text);
+        return format!("{} {} {} {}\n", line.at, line.attempt, line.stream, line.text).into();
     }
-    format!("{}{end}", line.text)
+    line.bytes()
 }

@@ -4,8 +4,9 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use tenure_adapters::driver::master::{MasterHandle, MasterOptions};
-use tenure_adapters::driver::worker::{WorkerEnd, WorkerHandle, WorkerOptions};
+use tenure_adapters::data_dir::DirError;
+use tenure_adapters::driver::master::{self, MasterHandle, MasterOptions};
+use tenure_adapters::driver::worker::{self, WorkerEnd, WorkerHandle, WorkerOptions};
 use tenure_adapters::http;
 use tenure_adapters::process::GuardianCommand;
 use tokio::net::TcpListener;
@@ -73,7 +74,10 @@ impl Master {
             ..MasterOptions::new(dir)
         };
         let handle = MasterHandle::start(options).await;
-        let handle = handle.map_err(|error| Failure::unavailable(error.to_string()))?;
+        let handle = handle.map_err(|error| match error {
+            master::StartError::Dir(error) => dir_failure(&error),
+            error => Failure::unavailable(error.to_string()),
+        })?;
         let http = listener
             .local_addr()
             .map_err(|error| Failure::unavailable(format!("{http}: {error}")))?;
@@ -158,7 +162,18 @@ pub(crate) async fn start_worker(
     options.labels = settings.list(keys::LABELS);
     options.labels.extend(plan.least.labels);
     options.line_cap = settings.parse(keys::LINE_CAP, "a number of bytes")?;
-    WorkerHandle::start(options).await.map_err(|error| Failure::unavailable(error.to_string()))
+    WorkerHandle::start(options).await.map_err(|error| match error {
+        worker::StartError::Dir(error) => dir_failure(&error),
+        error => Failure::unavailable(error.to_string()),
+    })
+}
+
+fn dir_failure(error: &DirError) -> Failure {
+    let exit = match error {
+        DirError::InUse { .. } => Exit::Conflict,
+        DirError::Io { .. } => Exit::Unavailable,
+    };
+    Failure::new(exit, error.to_string())
 }
 
 /// Where the settings' workers keep checkpoints.

@@ -17,7 +17,20 @@ pub(super) async fn ready(State(master): State<MasterHandle>) -> Result<&'static
     if status.leads.is_none() {
         return Err(not_leader());
     }
+    if !status.store_works {
+        return Err(store_failed(&master));
+    }
     Ok("ready\n")
+}
+
+/// The store did not take the last order; says why, as far as it knows.
+pub(super) fn store_failed(master: &MasterHandle) -> Problem {
+    let why = master.store().trouble();
+    let why = why.as_deref().unwrap_or("see the master's log");
+    Problem::new(
+        Kind::StoreFailed,
+        format!("the store did not take it, nothing was changed: {why}"),
+    )
 }
 
 pub(super) fn not_leader() -> Problem {

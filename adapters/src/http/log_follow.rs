@@ -193,11 +193,16 @@ impl Follower {
     }
 }
 
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 fn shown(attempt: u32, line: StoredLine) -> LogLine {
     LogLine {
         attempt,
         offset: line.offset,
         stream: if line.is_error { "stderr" } else { "stdout" }.to_owned(),
+        hex: std::str::from_utf8(&line.text).err().map(|_| hex(&line.text)),
         text: String::from_utf8_lossy(&line.text).into_owned(),
         continues: line.continues,
         at: view::time(Time(line.at_ms)),

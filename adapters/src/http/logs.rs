@@ -113,12 +113,7 @@ fn encode(records: &[LogRecord], format: Format) -> Bytes {
                 serde_json::to_writer(&mut bytes, record).expect("texts and numbers are JSON");
                 bytes.push(b'\n');
             }
-            (Format::Text, LogRecord::Line(line)) => {
-                bytes.extend_from_slice(line.text.as_bytes());
-                if !line.continues {
-                    bytes.push(b'\n');
-                }
-            }
+            (Format::Text, LogRecord::Line(line)) => bytes.extend(line.bytes()),
             (Format::Text, LogRecord::End(_)) => {}
         }
     }

@@ -296,11 +296,35 @@ pub struct LogLine {
     pub stream: String,
     /// The text; bytes that are not UTF-8 are replaced.
     pub text: String,
+    /// The exact bytes in hexadecimal, if they are not UTF-8.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hex: Option<String>,
     /// Whether the next line of the stream continues this one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub continues: bool,
     /// When the worker read it.
     pub at: String,
+}
+
+impl LogLine {
+    /// The bytes as the task wrote them, with their newline if they had one.
+    #[must_use]
+    pub fn bytes(&self) -> Vec<u8> {
+        let exact = self.hex.as_deref().and_then(of_hex);
+        let mut bytes = exact.unwrap_or_else(|| self.text.clone().into_bytes());
+        if !self.continues {
+            bytes.push(b'\n');
+        }
+        bytes
+    }
+}
+
+fn of_hex(text: &str) -> Option<Vec<u8>> {
+    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    text.as_bytes()
+        .chunks(2)
+        .map(|pair| Some(digit(*pair.first()?)? << 4 | digit(*pair.get(1)?)?))
+        .collect()
 }
 
 /// The end of a log.

@@ -13,7 +13,7 @@ use tenure_core::ids::TaskId;
 use tenure_core::spec::{IdempotencyKey, Payload, Submission};
 use tenure_core::store::Status;
 
-use super::health::not_leader;
+use super::health::{not_leader, store_failed};
 use super::problem::{Kind, Problem};
 use super::shapes::{Cancel, NewTask, Submitted, Task, TaskDetail, TaskList};
 use super::submission::random_text;
@@ -50,12 +50,12 @@ async fn hand_in(
             let id = task.0.to_string();
             Ok((code, Json(Submitted { id, existed, idempotency_key })).into_response())
         }
-        other => Err(refusal(&other)),
+        other => Err(refusal(master, &other)),
     }
 }
 
 /// What a reply that is no success says to a client.
-fn refusal(reply: &Reply) -> Problem {
+fn refusal(master: &MasterHandle, reply: &Reply) -> Problem {
     match reply {
         Reply::KeyTaken(task) => Problem::new(
             Kind::KeyTaken,
@@ -70,10 +70,7 @@ fn refusal(reply: &Reply) -> Problem {
         }
         Reply::NoTask(task) => Problem::no_task(&task.0.to_string()),
         Reply::NotLeader(_) => not_leader(),
-        Reply::StoreFailed => Problem::new(
-            Kind::StoreFailed,
-            "the store did not take it and nothing was changed; see the master's log, then ask again",
-        ),
+        Reply::StoreFailed => store_failed(master),
         // The others are successes of something that was not asked.
         Reply::Unknown | Reply::Submitted { .. } | Reply::Cancelled(_) | Reply::Cancelling(_) => {
             Problem::new(
@@ -229,7 +226,7 @@ pub(super) async fn cancel(
         // What is wished for is so.
         Reply::AlreadyOver(_, Status::Cancelled) => answer(StatusCode::OK, Status::Cancelled),
         Reply::Cancelling(row) => answer(StatusCode::ACCEPTED, row.status),
-        other => Err(refusal(&other)),
+        other => Err(refusal(&master, &other)),
     }
 }
 

@@ -41,7 +41,14 @@ pub(super) fn run(args: &RunArgs, context: &Context) -> Result<Exit, Failure> {
     // A failure is told at once; somebody watches.
     let defaults = Defaults { max_attempts: Some(1), here: true, resumable: true };
     let task = args.task.new_task(&args.command, defaults)?;
-    let dir = PrivateDir::create(&context.settings.data_dir())?;
+    let data_dir = context.settings.data_dir();
+    if let Some(earlier) = PrivateDir::interrupted(&data_dir) {
+        let earlier = earlier.display();
+        output::note(&format!(
+            "tenure: an earlier run was interrupted; go on with it: tenure run --resume {earlier}"
+        ));
+    }
+    let dir = PrivateDir::create(&data_dir)?;
     let least = Least {
         slots: args.task.slots(),
         gpus: args.task.gpus(),

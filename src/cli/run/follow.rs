@@ -38,12 +38,11 @@ pub(super) fn to_the_end(client: &Client, id: &str, from: Option<String>) -> Res
 }
 
 fn pass_on(line: &LogLine) {
-    let text = if line.continues { line.text.clone() } else { format!("{}\n", line.text) };
     let written = if line.stream == "stderr" {
-        io::stderr().lock().write_all(text.as_bytes())
+        io::stderr().lock().write_all(&line.bytes())
     } else {
         let mut out = io::stdout().lock();
-        out.write_all(text.as_bytes()).and_then(|()| out.flush())
+        out.write_all(&line.bytes()).and_then(|()| out.flush())
     };
     // The task goes on whether or not somebody reads.
     let _ = written;

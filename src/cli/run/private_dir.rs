@@ -41,6 +41,14 @@ impl PrivateDir {
         Ok(PrivateDir { path: path.to_owned() })
     }
 
+    /// The newest run below the data directory that was interrupted: nobody is at it.
+    pub(super) fn interrupted(data_dir: &Path) -> Option<PathBuf> {
+        let entries = fs::read_dir(data_dir.join("runs")).ok()?;
+        let runs = entries.flatten().map(|entry| entry.path());
+        // Their names begin with the time.
+        runs.filter(|run| is_abandoned(run)).max()
+    }
+
     /// Where it is.
     pub(super) fn path(&self) -> &Path {
         &self.path
@@ -71,6 +79,9 @@ impl PrivateDir {
     /// Removes it, unless the task left checkpoints, which may be worth hours.
     pub(super) fn remove_unless_checkpoints(self) {
         if holds_a_file(&self.checkpoints()) {
+            // The task is over: there is nothing to go on with.
+            let _ = fs::remove_dir_all(self.master());
+            let _ = fs::remove_dir_all(self.worker());
             output::note(&format!(
                 "tenure: checkpoints are kept in {}",
                 self.checkpoints().display()
@@ -79,6 +90,14 @@ impl PrivateDir {
             self.remove();
         }
     }
+}
+
+/// Whether the process that had the run is gone. Only looked at: a lock taken to find out could be in
+/// the way of a run that is just starting.
+fn is_abandoned(run: &Path) -> bool {
+    let owner = fs::read_to_string(run.join("master/tenure.lock")).unwrap_or_default();
+    let owner = owner.trim().parse::<u32>();
+    owner.is_ok_and(|pid| !Path::new("/proc").join(pid.to_string()).exists())
 }
 
 fn holds_a_file(dir: &Path) -> bool {
@@ -91,6 +110,8 @@ fn holds_a_file(dir: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use tenure_adapters::data_dir::DataDir;
+
     use super::*;
 
     #[test]
@@ -105,6 +126,21 @@ mod tests {
         fs::remove_file(path.join("checkpoints/1/model")).expect("there");
         PrivateDir { path: path.clone() }.remove_unless_checkpoints();
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_run_that_nobody_is_at_was_interrupted() {
+        let data = tempfile::tempdir().expect("a directory");
+        assert_eq!(PrivateDir::interrupted(data.path()), None);
+        let dir = PrivateDir::create(data.path()).expect("made");
+        assert_eq!(PrivateDir::interrupted(data.path()), None, "it has not begun");
+        let lock = DataDir::lock(&dir.master()).expect("free");
+        assert_eq!(PrivateDir::interrupted(data.path()), None, "somebody is at it");
+        drop(lock);
+        let mut gone = std::process::Command::new("true").spawn().expect("a process");
+        gone.wait().expect("it ends");
+        fs::write(dir.master().join("tenure.lock"), gone.id().to_string()).expect("written");
+        assert_eq!(PrivateDir::interrupted(data.path()).as_deref(), Some(dir.path()));
     }
 
     #[test]
