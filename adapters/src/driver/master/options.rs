@@ -37,8 +37,8 @@ pub struct MasterOptions {
     /// How long a new connection may take to say its first message. Default 15 s: a documented worker beats
     /// every 10 s on a clock that does not start with the connection.
     pub hello_timeout: Duration,
-    /// How long a connection may go without a message after that. Default 60 s: twice the longest heartbeat TTL of
-    /// the presets; core ends sessions of workers much sooner, this ends what is none.
+    /// How long a connection may go without a message after that, two heartbeat TTLs at least. Default 60 s. Core
+    /// ends sessions of workers much sooner, this ends what is none.
     pub idle_timeout: Duration,
     /// How long a peer may take to read anything of what it is sent. Default 10 s.
     pub write_timeout: Duration,
@@ -66,6 +66,14 @@ impl MasterOptions {
             store_timeout: Duration::from_secs(10),
             start_timeout: Duration::from_secs(120),
         }
+    }
+}
+
+impl MasterOptions {
+    /// Whatever is set, a worker is judged by its heartbeat TTL before its connection is taken for dead.
+    pub(super) fn idle_limit(&self) -> Duration {
+        let ttl = Duration::from_millis(self.policy.settings().heartbeat_ttl.0);
+        self.idle_timeout.max(ttl.saturating_mul(2))
     }
 }
 
@@ -107,4 +115,20 @@ pub enum StartError {
         /// Why the store does not take writes, if it does not.
         trouble: Option<std::sync::Arc<str>>,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tenure_core::policy::Settings;
+    use tenure_core::time::Millis;
+
+    #[test]
+    fn a_long_heartbeat_ttl_is_waited_for() {
+        let mut options = MasterOptions::new("data");
+        assert_eq!(options.idle_limit(), Duration::from_secs(60));
+        let settings = Settings { heartbeat_ttl: Millis(120_000), ..Settings::DOCUMENTED };
+        options.policy = Policy::new(settings).expect("a safe policy");
+        assert_eq!(options.idle_limit(), Duration::from_secs(240));
+    }
 }

@@ -120,7 +120,7 @@ fn run(options: MasterOptions, parts: Parts) -> MasterHandle {
         complaints: Arc::clone(&parts.complaints),
         limits: parts.limits,
         hello_timeout: options.hello_timeout,
-        idle_timeout: options.idle_timeout,
+        idle_timeout: options.idle_limit(),
         write_timeout: options.write_timeout,
     };
     let config = MasterConfig {
