@@ -16,6 +16,7 @@ use super::Checked;
 pub struct NoLeak {
     over: Vec<(TaskId, Time)>,
     at_rest: Vec<(TaskId, Time)>,
+    looks: u32,
 }
 
 impl NoLeak {
@@ -23,6 +24,7 @@ impl NoLeak {
     pub fn reset(&mut self) {
         self.over.clear();
         self.at_rest.clear();
+        self.looks = 0;
     }
 
     /// A row stands like this now.
@@ -34,11 +36,17 @@ impl NoLeak {
 
     /// The world has come to rest: notes the keys that name what is over, and whether there are any.
     pub fn begin_rest(&mut self, now: Time, leases: &LeaseTable) -> bool {
-        self.at_rest.clear();
+        self.looks += 1;
         let left = leases.live_tasks(now).filter(|(task, _)| self.is_over(*task));
         let left: Vec<_> = left.map(|(task, lease)| (task, lease.expires)).collect();
         self.at_rest = left;
         !self.at_rest.is_empty()
+    }
+
+    /// Whether the keys were noted only once: orders that were under way may still have changed them.
+    #[must_use]
+    pub fn is_first_look(&self) -> bool {
+        self.looks == 1
     }
 
     /// More than a heartbeat later: each of those keys runs out, none was extended or written anew.

@@ -8,7 +8,6 @@ use tenure_core::message::{ToMaster, ToWorker};
 use super::life::{NodeId, State, worker_id};
 use super::{Coming, DIAL_TIMEOUT, LATE, NET, World};
 use crate::faults::Fault;
-use crate::invariants::Property;
 
 /// One connection.
 #[derive(Debug, Clone, Copy)]
@@ -240,10 +239,5 @@ impl World {
                 _ => {}
             }
         }
-    }
-
-    /// Whether a master may not be told things any more in this session; only for the oracle.
-    pub(super) fn note_session_misuse(&mut self) {
-        self.oracle.note(Property::Contract, self.now, None, Err("a session that never was"));
     }
 }
