@@ -8,9 +8,20 @@
 pub mod action;
 pub mod choices;
 pub mod coverage;
+mod driver;
+pub mod explore;
 pub mod faults;
 mod heap;
 pub mod invariants;
+pub mod random;
+pub mod replay;
 pub mod scenario;
+pub mod shrink;
+pub mod timeline;
 pub mod trace;
 pub mod world;
+
+pub use explore::{ExploreOptions, Outcome, Report, explore};
+pub use random::{SwarmOptions, swarm};
+pub use replay::{Replay, Replayed, replay};
+pub use scenario::ScenarioName;

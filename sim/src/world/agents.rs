@@ -158,8 +158,10 @@ impl World {
             }
             let now = self.now;
             self.workers[index].disk.write(now, record);
-            self.count_unacknowledged();
+        } else {
+            self.workers[index].disk.refuse(record);
         }
+        self.count_unacknowledged();
         let delay = if twist == Some(Fault::DiskHangs) {
             self.heals_after(self.longest_ttl);
             self.longest_ttl
@@ -180,7 +182,7 @@ impl World {
     }
 
     pub(super) fn count_unacknowledged(&mut self) {
-        self.unacknowledged = self.workers.iter().map(|worker| worker.disk.outcomes().len()).sum();
+        self.unacknowledged = self.workers.iter().map(|worker| worker.disk.unacknowledged()).sum();
     }
 
     fn start(&mut self, index: usize, execute: &Execute) {

@@ -14,6 +14,8 @@ const SYNCED_WITHIN: Millis = Millis(50);
 pub(super) struct Disk {
     records: Vec<(Time, Record)>,
     sum: Remembered,
+    /// What the disk did not take. The agent of this start goes on without.
+    refused: Vec<Record>,
 }
 
 impl Disk {
@@ -22,8 +24,14 @@ impl Disk {
         self.records.push((now, record));
     }
 
+    /// The disk does not take a record.
+    pub(super) fn refuse(&mut self, record: Record) {
+        self.refused.push(record);
+    }
+
     /// What an agent that starts finds.
-    pub(super) fn remembered(&self) -> Remembered {
+    pub(super) fn remembered(&mut self) -> Remembered {
+        self.refused.clear();
         self.sum.clone()
     }
 
@@ -46,17 +54,23 @@ impl Disk {
         self.sum.given.iter().any(|given| given.task == at.task && given.attempt >= at.attempt)
     }
 
-    /// Whether this outcome was ever written here.
+    /// Whether this outcome was ever written here, or the disk has refused it: a worker whose disk is broken
+    /// tells its outcome all the same, since keeping silent would lose it for certain.
     pub(super) fn has_outcome(&self, at: AttemptRef, ran_by: Incarnation) -> bool {
-        self.records.iter().any(|(_, record)| match record {
+        let written = self.records.iter().map(|(_, record)| record);
+        written.chain(&self.refused).any(|record| match record {
             Record::Outcome(outcome) => outcome.at == at && outcome.ran_by == ran_by,
             Record::Given { .. } | Record::Highest(_) | Record::Acknowledged(..) => false,
         })
     }
 
-    /// The outcomes that were not acknowledged.
-    pub(super) fn outcomes(&self) -> &[Outcome] {
-        &self.sum.outcomes
+    /// How many outcomes wait for their acknowledgement, as the agent sees it.
+    pub(super) fn unacknowledged(&self) -> usize {
+        let forgotten = |outcome: &&Outcome| {
+            let record = Record::Acknowledged(outcome.at, outcome.ran_by);
+            !self.refused.contains(&record)
+        };
+        self.sum.outcomes.iter().filter(forgotten).count()
     }
 
     /// The highest term seen.
@@ -120,9 +134,9 @@ mod tests {
         let term = Term { epoch: Epoch(3), leader: Incarnation(1) };
         disk.write(Time(0), Record::Given { at: AT, ran_by: ME, term });
         disk.write(Time(1), Record::Outcome(outcome()));
-        assert_eq!(disk.outcomes(), [outcome()]);
+        assert_eq!(disk.remembered().outcomes, [outcome()]);
         disk.write(Time(2), Record::Acknowledged(AT, ME));
-        assert!(disk.outcomes().is_empty() && disk.knows(AT) && disk.has_outcome(AT, ME));
+        assert!(disk.unacknowledged() == 0 && disk.knows(AT) && disk.has_outcome(AT, ME));
         assert_eq!(disk.highest(), term);
     }
 
@@ -132,6 +146,6 @@ mod tests {
         disk.write(Time(0), Record::Outcome(outcome()));
         disk.write(Time(60), Record::Acknowledged(AT, ME));
         disk.lose_unsynced(Time(100));
-        assert_eq!(disk.outcomes(), [outcome()]);
+        assert_eq!(disk.remembered().outcomes, [outcome()]);
     }
 }

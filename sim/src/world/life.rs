@@ -81,7 +81,17 @@ fn drawn(seed: u64, node: NodeId, boot: u32) -> u64 {
     let mut stream = tenure_core::random::Stream::new(
         seed ^ (u64::from(node.number()) << 32) ^ u64::from(boot),
     );
-    stream.next_u64() | 1
+    stream.next_u64()
+}
+
+/// An incarnation of its own for each start: short to read, and in no order, as random ones would be.
+fn incarnation(drawn: u64, node: NodeId, boot: u32) -> Incarnation {
+    let of_node = match node {
+        NodeId::Master(index) => index as u64,
+        NodeId::Worker(index) => 10 + index as u64,
+        NodeId::Client => 99,
+    };
+    Incarnation((10 + drawn % 90) * 10_000 + of_node * 100 + u64::from(boot % 100))
 }
 
 impl World {
@@ -113,7 +123,7 @@ impl World {
 
     fn new_master(&self, index: usize, boot: u32) -> (Master, Incarnation) {
         let drawn = drawn(self.scenario.seed, NodeId::Master(index), boot);
-        let incarnation = Incarnation(drawn);
+        let incarnation = incarnation(drawn, NodeId::Master(index), boot);
         let config = MasterConfig {
             policy: self.scenario.policy,
             rules: self.rules,
@@ -126,7 +136,7 @@ impl World {
 
     fn new_agent(&self, index: usize, boot: u32) -> (Agent, Incarnation) {
         let drawn = drawn(self.scenario.seed, NodeId::Worker(index), boot);
-        let incarnation = Incarnation(drawn);
+        let incarnation = incarnation(drawn, NodeId::Worker(index), boot);
         let config = AgentConfig {
             policy: self.scenario.policy,
             rules: self.rules,

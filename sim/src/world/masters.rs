@@ -2,9 +2,9 @@
 
 use tenure_core::command::MasterCommand;
 use tenure_core::event::MasterEvent;
-use tenure_core::ids::EffectId;
+use tenure_core::ids::{EffectId, Epoch, TaskId};
 use tenure_core::message::ToWorker;
-use tenure_core::store::{StoreAnswer, StoreOp, StoreResult};
+use tenure_core::store::{Change, StoreAnswer, StoreOp, StoreResult};
 use tenure_core::time::Millis;
 
 use super::life::{NodeId, State};
@@ -66,7 +66,8 @@ impl World {
         for command in out {
             match command {
                 MasterCommand::Store(effect, op) => match op {
-                    StoreOp::Change { task, .. } => {
+                    StoreOp::Change { task, term, change, .. } => {
+                        self.judge_loss(*task, term.epoch, change);
                         let trusted = self.oracle.trust.on_decision(me, now);
                         self.oracle.note(Property::Trust, now, Some(*task), trusted);
                         let alone = self.oracle.one_write.on_order(me, *effect, *task);
@@ -88,6 +89,19 @@ impl World {
                 _ => {}
             }
         }
+    }
+
+    /// A loss is judged when it is decided: its write may take long.
+    fn judge_loss(&mut self, task: TaskId, epoch: Epoch, change: &Change) {
+        let Change::Lose { reason, incarnation, .. } = change else { return };
+        let holder = self.table.entry(task).and_then(|entry| entry.row.holder);
+        let Some(holder) = holder.filter(|holder| holder.incarnation == *incarnation) else {
+            return;
+        };
+        let settings = self.scenario.policy.settings();
+        let (worker, now) = (holder.worker, self.now);
+        let patient = self.oracle.patience.on_lost(&settings, epoch, worker, *reason, now);
+        self.oracle.note(Property::Patience, now, Some(task), patient);
     }
 
     /// Does what a master ordered, one effect after the other, each of them a crash point.

@@ -41,7 +41,7 @@ use client::Client;
 use disk::Disk;
 use life::{Life, NodeId};
 use network::Session;
-pub use recorder::Line;
+pub use recorder::{Line, LineKind};
 use recorder::Recorder;
 
 /// The first instant. Not zero, so that nothing in core is ever "before the beginning".
@@ -320,10 +320,12 @@ impl World {
         self.heap.push(self.now.0 + delay, coming);
     }
 
-    /// Which fault meets this action, if any. Nothing is asked once all tasks are over: what is left is rest.
+    /// Which fault meets this action, if any. Nothing is asked once all tasks are over, their outcomes are
+    /// acknowledged and the client is content: what is left is rest.
     #[inline]
     fn fault_at(&mut self, node: NodeId, action: Action, first: bool) -> Option<Fault> {
-        if self.over == self.scenario.tasks.len() && self.client.is_content() {
+        let over = self.over == self.scenario.tasks.len() && self.unacknowledged == 0;
+        if over && self.client.is_content() {
             return None;
         }
         let mut offered = action.faults();
@@ -335,6 +337,7 @@ impl World {
         }
         let fault = self.choices.pick(offered, action)?;
         self.faults += 1;
+        self.healed_at(self.now);
         self.coverage.count(action, fault);
         self.note_fault(node, action, fault);
         Some(fault)
@@ -393,8 +396,7 @@ impl World {
         self.oracle.note(Property::NoneLost, self.now, None, lost);
         // Only where a key still names what is over must a heartbeat pass to see that nobody extends it.
         if self.oracle.no_leak.begin_rest(self.now, &self.leases) {
-            let beat = self.scenario.policy.settings().heartbeat.0;
-            self.after(beat / 4, Coming::RestIsOver);
+            self.after(2 * ORDER_TIMEOUT, Coming::RestIsOver);
         } else {
             self.done = true;
         }
@@ -404,9 +406,12 @@ impl World {
     fn rest_is_over(&mut self) {
         let first = self.oracle.no_leak.is_first_look();
         if first {
-            self.oracle.no_leak.begin_rest(self.now, &self.leases);
-            let beat = self.scenario.policy.settings().heartbeat.0;
-            self.after(beat + beat / 4, Coming::RestIsOver);
+            if self.oracle.no_leak.begin_rest(self.now, &self.leases) {
+                let beat = self.scenario.policy.settings().heartbeat.0;
+                self.after(beat + beat / 4, Coming::RestIsOver);
+            } else {
+                self.done = true;
+            }
             return;
         }
         let leak = self.oracle.no_leak.end_rest(self.now, &self.leases);

@@ -138,8 +138,6 @@ impl World {
         self.after(at_worker, Coming::ClosedAtWorker { session });
         if twist == Some(Fault::Silence) {
             self.heals_after(silence);
-        } else {
-            self.healed_at(self.now);
         }
         false
     }
@@ -152,8 +150,10 @@ impl World {
         if !same || !(late || (known.open_at_master && !known.cut)) {
             return;
         }
-        let now = self.now;
-        self.oracle.patience.on_heard(known.master, worker_id(known.worker), now);
+        if !late {
+            let now = self.now;
+            self.oracle.patience.on_heard(known.master, worker_id(known.worker), now);
+        }
         self.to_master(known.master, MasterEvent::Received(session_id(session), said));
     }
 

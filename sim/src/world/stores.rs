@@ -1,11 +1,9 @@
 //! The two stores: orders reach them a little later, and their answers reach the masters, or do not.
 
 use tenure_core::event::MasterEvent;
-use tenure_core::ids::EffectId;
+use tenure_core::ids::{EffectId, Term};
 use tenure_core::lease::{LeaseAnswer, LeaseOp};
-use tenure_core::store::{
-    Change, Row, Status, StoreAnswer, StoreOp, StoreResult, Wrote,
-};
+use tenure_core::store::{Row, Status, StoreAnswer, StoreOp, StoreResult, Wrote};
 
 use super::{Coming, LATE, ORDER_TIMEOUT, STORE, World};
 use crate::faults::Fault;
@@ -44,7 +42,6 @@ impl World {
             Some(Fault::Refuse) => (StoreResult::Failed, STORE),
             Some(_) => (StoreResult::Unknown, ORDER_TIMEOUT),
         };
-        self.healed_at(self.now);
         self.after(delay, Coming::Stored { master, boot, effect, result });
     }
 
@@ -82,7 +79,8 @@ impl World {
                     self.note_leader_write(*term);
                 }
                 if let Some(before) = before {
-                    self.observe_change(&RowChange { before: &before, after: row, change, wrote: *wrote }, term.epoch);
+                    let wrote = *wrote;
+                    self.observe_change(&RowChange { before: &before, after: row, change, wrote });
                 }
             }
             (StoreOp::Register { term, .. }, StoreAnswer::Registered { .. })
@@ -99,24 +97,16 @@ impl World {
         answer
     }
 
-    fn note_leader_write(&mut self, term: tenure_core::ids::Term) {
+    fn note_leader_write(&mut self, term: Term) {
         let fenced = self.oracle.epoch_fences.on_write(term);
         self.oracle.note(Property::EpochFences, self.now, None, fenced);
     }
 
-    fn observe_change(&mut self, seen: &RowChange<'_>, epoch: tenure_core::ids::Epoch) {
+    fn observe_change(&mut self, seen: &RowChange<'_>) {
         let now = self.now;
         self.oracle.on_change(now, seen);
         self.count_over(seen.before, seen.after);
         let task = Some(seen.after.task);
-        if let (Change::Lose { reason, .. }, Some(holder), Wrote::Applied) =
-            (seen.change, seen.before.holder, seen.wrote)
-        {
-            let settings = self.scenario.policy.settings();
-            let patient =
-                self.oracle.patience.on_lost(&settings, epoch, holder.worker, *reason, now);
-            self.oracle.note(Property::Patience, now, task, patient);
-        }
         match (seen.before.status, seen.after.status) {
             (Status::Pending, Status::Running) => {
                 let order = self.oracle.order.on_claimed(now, seen.after, &self.table);
@@ -163,7 +153,6 @@ impl World {
             }
             Some(_) => (LeaseAnswer::Unreachable, ORDER_TIMEOUT),
         };
-        self.healed_at(self.now);
         self.after(delay, Coming::Leased { master, boot, effect, answer });
     }
 
