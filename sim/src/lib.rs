@@ -6,6 +6,7 @@
 //! drawn from seeds. What must hold is in [`invariants`].
 
 pub mod action;
+pub mod bank;
 pub mod choices;
 pub mod coverage;
 mod driver;

@@ -8,6 +8,7 @@
 pub mod cancel;
 pub mod ends;
 pub mod epoch_fences;
+pub mod listed;
 pub mod no_leak;
 pub mod none_lost;
 pub mod one_commit;
@@ -76,9 +77,11 @@ properties! {
     /// Property 14.
     Outbox "14 an outcome leaves the outbox only when it is stored or overtaken"
     /// DESIGN.md section 4, "One write per task".
-    OneWrite "one write per task at a time"
+    OneWrite "one write per task at a time, and none after an unknown one without a look"
+    /// DESIGN.md section 4, "Every heartbeat".
+    Listed "nothing is taken back that an inventory lists"
     /// DESIGN.md section 4, "Worker gone" and "Takeover".
-    Patience "no worker is given up before its patience is over"
+    Patience "a worker is given up when its patience is over, and not before"
     /// DESIGN.md section 5, the trust window.
     Trust "no leader decides after its lease may have run out"
     /// STYLE.md section 5: input of any kind never panics; each answer is expected.
@@ -168,6 +171,10 @@ pub struct Oracle {
     pub outbox: outbox::Outbox,
     /// One write per task.
     pub one_write: one_write::OneWrite,
+    /// Inventories.
+    pub listed: listed::Listed,
+    /// Property 13.
+    pub started_once: started_once::StartedOnce,
     /// Patience.
     pub patience: patience::Patience,
     /// The trust window.
@@ -187,6 +194,8 @@ impl Oracle {
         self.order.reset();
         self.outbox.reset();
         self.one_write.reset();
+        self.listed.reset();
+        self.started_once.reset();
         self.patience.reset();
         self.trust.reset();
         self.executions.clear();
@@ -218,12 +227,20 @@ impl Oracle {
         let cancel = self.cancel.on_change(seen);
         self.note(Property::Cancel, now, task, cancel);
         self.no_leak.on_row(now, seen.after);
+        self.started_once.on_change(seen);
     }
 
-    /// A process is started.
-    pub fn on_start(&mut self, now: Time, execution: Execution, capacity: u16, given: bool) {
+    /// A process is started; `given` tells whether the worker's disk knows it, `row` how its task stands.
+    pub fn on_start(
+        &mut self,
+        now: Time,
+        execution: Execution,
+        capacity: u16,
+        given: bool,
+        row: Option<&Row>,
+    ) {
         let task = Some(execution.at.task);
-        let once = started_once::check(&execution, &self.executions, given);
+        let once = self.started_once.on_start(&execution, &self.executions, given, row);
         self.note(Property::StartedOnce, now, task, once);
         let slots = slots::check(&execution, &self.executions, capacity);
         self.note(Property::Slots, now, task, slots);

@@ -1,10 +1,12 @@
-//! DESIGN.md section 4, "Worker gone" and "Takeover": a worker is given up only when its patience is over.
-//! Judged from what really happened: when the term began, and when the leader last heard of the worker.
+//! DESIGN.md section 4, "Worker gone" and "Takeover": a worker is given up only when its patience is over, and
+//! then it is: what a replaced incarnation held is ended at once, and so is an order that is never answered.
+//! Judged from what really happened: when the term began, when the leader last heard of the worker, when
+//! it greeted its next incarnation, and when it first gave the order.
 
-use tenure_core::ids::{Epoch, WorkerId};
+use tenure_core::ids::{AttemptRef, Epoch, Holder, WorkerId};
 use tenure_core::policy::Settings;
 use tenure_core::store::LoseReason;
-use tenure_core::time::Time;
+use tenure_core::time::{Millis, Time};
 
 use super::Checked;
 
@@ -13,13 +15,20 @@ use super::Checked;
 pub struct Patience {
     terms: Vec<(Epoch, usize, Time)>,
     heard: Vec<(usize, WorkerId, Time)>,
+    greeted: Vec<(usize, Holder, Time)>,
+    ordered: Vec<(usize, AttemptRef, Time)>,
 }
+
+/// What is to happen at once may still wait for one write under way and for one look at an unknown one.
+const AT_ONCE: Millis = Millis(1_500);
 
 impl Patience {
     /// Forgets the history.
     pub fn reset(&mut self) {
         self.terms.clear();
         self.heard.clear();
+        self.greeted.clear();
+        self.ordered.clear();
     }
 
     /// A master took a term.
@@ -33,6 +42,60 @@ impl Patience {
             Some((_, _, last)) => *last = now,
             None => self.heard.push((master, worker, now)),
         }
+    }
+
+    /// A master greeted this process of a worker.
+    pub fn on_greeted(&mut self, master: usize, holder: Holder, now: Time) {
+        self.greeted.push((master, holder, now));
+    }
+
+    /// A master ordered an attempt to be run, perhaps not for the first time.
+    pub fn on_ordered(&mut self, master: usize, at: AttemptRef, now: Time) {
+        if !self.ordered.iter().any(|(by, of, _)| (*by, *of) == (master, at)) {
+            self.ordered.push((master, at, now));
+        }
+    }
+
+    /// A master hears that an attempt was accepted; `open` tells whether it is still the task's.
+    pub fn on_accepted(
+        &self,
+        settings: &Settings,
+        master: usize,
+        at: AttemptRef,
+        open: bool,
+        now: Time,
+    ) -> Checked {
+        let first = self.ordered.iter().find(|(by, of, _)| (*by, *of) == (master, at));
+        let tries = settings.accept_timeout.times(u64::from(settings.accept_tries));
+        let late = first.is_some_and(|(_, _, first)| now.since(*first) > tries) && open;
+        let by = first.map_or(now, |(_, _, first)| *first + tries + AT_ONCE);
+        if late && now > by {
+            return Err("an order was not answered for all its tries, and was not given up");
+        }
+        Ok(())
+    }
+
+    /// An attempt of this process is to be given up by this master.
+    pub fn on_given_up(&self, master: usize, holder: Holder, now: Time) -> Checked {
+        let next = self.greeted.iter().find(|(by, greeted, _)| {
+            *by == master
+                && greeted.worker == holder.worker
+                && greeted.incarnation != holder.incarnation
+                && self.is_later(master, holder, *greeted)
+        });
+        match next {
+            Some((_, _, at)) if now.since(*at) > AT_ONCE => {
+                Err("what a replaced incarnation held waited for its patience")
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    fn is_later(&self, master: usize, before: Holder, after: Holder) -> bool {
+        let place = |holder| {
+            self.greeted.iter().position(|(by, of, _)| *by == master && *of == holder)
+        };
+        place(before) < place(after)
     }
 
     /// An attempt was given up under this epoch.
@@ -84,5 +147,28 @@ mod tests {
         assert_eq!(lost(LoseReason::NotAdopted, 6_000), Ok(()));
         assert!(lost(LoseReason::Silent, 6_499).is_err());
         assert_eq!(lost(LoseReason::Silent, 6_500), Ok(()));
+    }
+    #[test]
+    fn an_order_that_is_not_given_up_is_seen() {
+        let settings = Settings::DEFAULT;
+        let at = super::super::samples::AT;
+        let mut patience = Patience::default();
+        patience.on_ordered(0, at, Time(1_000));
+        let accepted = |open, now| patience.on_accepted(&settings, 0, at, open, Time(now));
+        assert_eq!(accepted(true, 7_000), Ok(()));
+        assert_eq!(accepted(false, 9_000), Ok(()));
+        assert!(accepted(true, 9_000).is_err());
+    }
+
+    #[test]
+    fn a_replaced_incarnation_that_is_waited_for_is_seen() {
+        let old = super::super::samples::HOLDER;
+        let new = Holder { incarnation: tenure_core::ids::Incarnation(12), ..old };
+        let mut patience = Patience::default();
+        patience.on_greeted(0, old, Time(0));
+        assert_eq!(patience.on_given_up(0, old, Time(9_000)), Ok(()));
+        patience.on_greeted(0, new, Time(5_000));
+        assert_eq!(patience.on_given_up(0, old, Time(5_010)), Ok(()));
+        assert!(patience.on_given_up(0, old, Time(8_000)).is_err());
     }
 }

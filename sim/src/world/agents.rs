@@ -196,7 +196,8 @@ impl World {
         let (runs_for, verdict) = self.plan_of(execute);
         let execution = Execution { at, holder, slots: execute.shape.slots, fate: Fate::Runs };
         let capacity = self.scenario.workers[index].slots;
-        self.oracle.on_start(self.now, execution, capacity, given);
+        let row = self.table.entry(at.task).map(|entry| &entry.row);
+        self.oracle.on_start(self.now, execution, capacity, given, row);
         let run = self.processes.len();
         self.processes.push(Process {
             worker: index,

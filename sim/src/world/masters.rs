@@ -2,9 +2,9 @@
 
 use tenure_core::command::MasterCommand;
 use tenure_core::event::MasterEvent;
-use tenure_core::ids::{EffectId, Epoch, TaskId};
-use tenure_core::message::ToWorker;
-use tenure_core::store::{Change, StoreAnswer, StoreOp, StoreResult};
+use tenure_core::ids::{AttemptRef, EffectId, Epoch, Holder, TaskId};
+use tenure_core::message::{Hello, ToMaster, ToWorker};
+use tenure_core::store::{Change, LoseReason, Status, StoreAnswer, StoreOp, StoreResult};
 use tenure_core::time::Millis;
 
 use super::life::{NodeId, State};
@@ -28,6 +28,7 @@ impl World {
         self.count_step(node, kind_of(&event), about_event(&event));
         self.note_master_event(index, &event);
         self.hear_answer(index, &event);
+        self.hear_worker(index, &event);
         let mut out = core::mem::take(&mut self.master_out);
         let now = self.now;
         let handled = self.masters[index].core.handle(now, event, &mut out);
@@ -47,7 +48,7 @@ impl World {
     fn hear_answer(&mut self, index: usize, event: &MasterEvent) {
         let MasterEvent::Stored(effect, result) = event else { return };
         let me = self.masters[index].incarnation;
-        self.oracle.one_write.on_answer(me, *effect);
+        self.oracle.one_write.on_answer(me, *effect, *result == StoreResult::Unknown);
         let ttl = self.scenario.policy.settings().leader_ttl;
         let holds: Option<Millis> = match result {
             StoreResult::Answer(StoreAnswer::Taken(_) | StoreAnswer::Renewed) => Some(ttl),
@@ -67,7 +68,8 @@ impl World {
             match command {
                 MasterCommand::Store(effect, op) => match op {
                     StoreOp::Change { task, term, change, .. } => {
-                        self.judge_loss(*task, term.epoch, change);
+                        self.judge_loss(index, *task, term.epoch, change);
+                        self.judge_taking_back(index, *task, change);
                         let trusted = self.oracle.trust.on_decision(me, now);
                         self.oracle.note(Property::Trust, now, Some(*task), trusted);
                         let alone = self.oracle.one_write.on_order(me, *effect, *task);
@@ -76,15 +78,21 @@ impl World {
                     StoreOp::ReadTerm | StoreOp::TakeTerm { .. } | StoreOp::RenewTerm { .. } => {
                         self.oracle.trust.on_order(me, *effect, now);
                     }
+                    StoreOp::Read(task) => self.oracle.one_write.on_read(me, Some(*task)),
+                    StoreOp::ReadAll(_) => self.oracle.one_write.on_read(me, None),
                     StoreOp::Insert { .. }
                     | StoreOp::Register { .. }
-                    | StoreOp::Read(_)
-                    | StoreOp::ReadAll(_)
                     | StoreOp::ReleaseTerm(_) => {}
                 },
                 MasterCommand::Send(_, ToWorker::Execute(execute)) => {
                     let trusted = self.oracle.trust.on_decision(me, now);
                     self.oracle.note(Property::Trust, now, Some(execute.at.task), trusted);
+                    self.oracle.patience.on_ordered(index, execute.at, now);
+                }
+                MasterCommand::Send(session, ToWorker::HelloAck(_)) => {
+                    if let Some(holder) = self.peer_of(*session) {
+                        self.oracle.patience.on_greeted(index, holder, now);
+                    }
                 }
                 _ => {}
             }
@@ -92,7 +100,7 @@ impl World {
     }
 
     /// A loss is judged when it is decided: its write may take long.
-    fn judge_loss(&mut self, task: TaskId, epoch: Epoch, change: &Change) {
+    fn judge_loss(&mut self, index: usize, task: TaskId, epoch: Epoch, change: &Change) {
         let Change::Lose { reason, incarnation, .. } = change else { return };
         let holder = self.table.entry(task).and_then(|entry| entry.row.holder);
         let Some(holder) = holder.filter(|holder| holder.incarnation == *incarnation) else {
@@ -102,6 +110,44 @@ impl World {
         let (worker, now) = (holder.worker, self.now);
         let patient = self.oracle.patience.on_lost(&settings, epoch, worker, *reason, now);
         self.oracle.note(Property::Patience, now, Some(task), patient);
+        if *reason != LoseReason::WorkerRestarted {
+            let prompt = self.oracle.patience.on_given_up(index, holder, now);
+            self.oracle.note(Property::Patience, now, Some(task), prompt);
+        }
+    }
+
+    fn judge_taking_back(&mut self, index: usize, task: TaskId, change: &Change) {
+        if let Change::Undo { attempt, .. } | Change::Lose { attempt, .. } = change {
+            let at = AttemptRef::new(task, *attempt);
+            let listed = self.oracle.listed.on_decision(index, at, change);
+            self.oracle.note(Property::Listed, self.now, Some(task), listed);
+        }
+    }
+
+    /// What a master hears of a worker, for the oracle.
+    fn hear_worker(&mut self, index: usize, event: &MasterEvent) {
+        let MasterEvent::Received(session, said) = event else { return };
+        match said {
+            ToMaster::Hello(Hello { worker, incarnation, inventory, .. }) => {
+                let holder = Holder { worker: *worker, incarnation: *incarnation };
+                self.oracle.listed.on_heard(index, holder, inventory);
+            }
+            ToMaster::Heartbeat(inventory) => {
+                if let Some(holder) = self.peer_of(*session) {
+                    self.oracle.listed.on_heard(index, holder, inventory);
+                }
+            }
+            ToMaster::Accepted(at) => {
+                let row = self.table.entry(at.task).map(|entry| &entry.row);
+                let open = row.is_some_and(|row| {
+                    row.status == Status::Running && row.newest() == Some(*at)
+                });
+                let (now, settings) = (self.now, self.scenario.policy.settings());
+                let prompt = self.oracle.patience.on_accepted(&settings, index, *at, open, now);
+                self.oracle.note(Property::Patience, now, Some(at.task), prompt);
+            }
+            _ => {}
+        }
     }
 
     /// Does what a master ordered, one effect after the other, each of them a crash point.

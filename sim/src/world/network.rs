@@ -2,7 +2,7 @@
 //! own.
 
 use tenure_core::event::{AgentEvent, MasterEvent};
-use tenure_core::ids::{EffectId, SessionId};
+use tenure_core::ids::{EffectId, Holder, SessionId};
 use tenure_core::message::{ToMaster, ToWorker};
 
 use super::life::{NodeId, State, worker_id};
@@ -16,6 +16,7 @@ pub(super) struct Session {
     pub(super) master_boot: u32,
     pub(super) worker: usize,
     pub(super) worker_boot: u32,
+    pub(super) holder: Holder,
     /// Whether this end believes that the connection is there.
     pub(super) open_at_master: bool,
     pub(super) open_at_worker: bool,
@@ -56,12 +57,21 @@ impl World {
             master_boot: self.masters[master].life.boot,
             worker,
             worker_boot: boot,
+            holder: Holder {
+                worker: worker_id(worker),
+                incarnation: self.workers[worker].incarnation,
+            },
             open_at_master: true,
             open_at_worker: true,
             cut: false,
         });
         self.after(NET, Coming::Opened { session });
         self.after(NET, Coming::Dialed { session, effect });
+    }
+
+    /// The process at the worker's end of a session.
+    pub(super) fn peer_of(&self, session: SessionId) -> Option<Holder> {
+        self.sessions.get(index_of(session)).map(|known| known.holder)
     }
 
     pub(super) fn on_opened(&mut self, session: usize) {
