@@ -3,6 +3,12 @@
 //! `cargo bench -p tenure-core` prints a line for each number of tasks at hand. The stores answer at once and their time
 //! is part of the figure, as their model is part of core.
 
+#![expect(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "a benchmark measures real time; core itself never reads a clock"
+)]
+
 use std::collections::VecDeque;
 use std::time::Instant;
 

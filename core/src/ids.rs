@@ -33,7 +33,7 @@ id! {
     LabelId(u32) "l"
 }
 id! {
-    /// One connection of one peer to one master. Never used twice in a process.
+    /// One connection of one peer to one master. Never used twice in a process; later ones have higher numbers.
     SessionId(u64) "s"
 }
 id! {

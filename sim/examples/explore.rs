@@ -46,19 +46,15 @@ fn main() -> ExitCode {
 
 fn trace(name: &str) -> ExitCode {
     let scenario = ScenarioName::of_text(name).unwrap_or(ScenarioName::Dispatch);
-    let mut world =
-        World::new(Scenario::named(scenario), Rules::ALL, Choices::plan(Vec::new()));
+    let mut world = World::new(Scenario::named(scenario), Rules::ALL, Choices::plan(Vec::new()));
     world.record();
     let ending = world.run();
-    print_lines(&world);
     for line in world.take_lines() {
         println!("{:>7} {:?} {:6} {}", line.at.0, line.kind, line.node, line.text);
     }
     println!("{ending:?}");
     ExitCode::SUCCESS
 }
-
-fn print_lines(_world: &World) {}
 
 fn again(text: &str) -> ExitCode {
     match Replay::of_json(text) {

@@ -58,6 +58,8 @@ actions! {
     Read "store read"
     /// A new leader reads everything.
     ReadAll "store read-all"
+    /// A leader compares a page of the store with its memory.
+    Scan "store scan"
     /// A master reads who leads.
     ReadTerm "store read-term"
     /// A master takes a term.
@@ -142,7 +144,8 @@ pub const ACTIONS: usize = Action::Quit as usize + 1;
 const ORDER_READ: FaultSet = FaultSet::of(&[Fault::UnknownLost, Fault::Refuse, Fault::Slow]);
 const ORDER_WRITE: FaultSet =
     ORDER_READ.and(FaultSet::of(&[Fault::UnknownApplied, Fault::UnknownLate]));
-const LEASE: FaultSet = FaultSet::of(&[Fault::UnknownApplied, Fault::UnknownLost, Fault::UnknownLate]);
+const LEASE: FaultSet =
+    FaultSet::of(&[Fault::UnknownApplied, Fault::UnknownLost, Fault::UnknownLate]);
 const MESSAGE: FaultSet = FaultSet::of(&[Fault::Break, Fault::Late, Fault::Silence]);
 const DISK: FaultSet = FaultSet::of(&[Fault::DiskFails, Fault::DiskHangs]);
 
@@ -166,7 +169,7 @@ impl Action {
             | A::TakeTerm
             | A::RenewTerm
             | A::ReleaseTerm => FaultSet::PROCESS.and(ORDER_WRITE),
-            A::Read | A::ReadAll | A::ReadTerm => FaultSet::PROCESS.and(ORDER_READ),
+            A::Read | A::ReadAll | A::Scan | A::ReadTerm => FaultSet::PROCESS.and(ORDER_READ),
             A::Grant | A::Renew | A::Release => FaultSet::PROCESS.and(LEASE),
             A::IsAlive => FaultSet::PROCESS.and(FaultSet::of(&[Fault::UnknownLost])),
             A::SendExecute => FaultSet::PROCESS.and(MESSAGE).and(FaultSet::of(&[Fault::Repeat])),
@@ -241,6 +244,7 @@ impl Action {
             StoreOp::Register { .. } => Action::Register,
             StoreOp::Read(_) => Action::Read,
             StoreOp::ReadAll(_) => Action::ReadAll,
+            StoreOp::Scan { .. } => Action::Scan,
             StoreOp::ReadTerm => Action::ReadTerm,
             StoreOp::TakeTerm { .. } => Action::TakeTerm,
             StoreOp::RenewTerm { .. } => Action::RenewTerm,

@@ -158,12 +158,7 @@ impl Choices {
 }
 
 /// A planned fault that its point does not offer is passed over, so a shrunk plan never goes astray.
-fn follow(
-    plan: &[Injection],
-    next: &mut usize,
-    point: usize,
-    offered: FaultSet,
-) -> Option<Fault> {
+fn follow(plan: &[Injection], next: &mut usize, point: usize, offered: FaultSet) -> Option<Fault> {
     let planned = *plan.get(*next)?;
     if planned.point as usize > point {
         return None;

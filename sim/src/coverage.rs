@@ -81,10 +81,8 @@ impl Coverage {
     #[must_use]
     pub fn empty_cells(&self, scenario: ScenarioName, faults: u32) -> Vec<(Action, Fault)> {
         let all = Action::ALL.iter().flat_map(|action| Fault::ALL.map(|fault| (*action, fault)));
-        all.filter(|(action, fault)| {
-            self.cell(scenario, faults, *action, *fault) == Cell::Empty
-        })
-        .collect()
+        all.filter(|(action, fault)| self.cell(scenario, faults, *action, *fault) == Cell::Empty)
+            .collect()
     }
 
     /// The matrix as JSON rows.
@@ -178,23 +176,63 @@ fn absent(
 
 /// Why an action may never be met by a fault.
 fn absent_action(scenario: ScenarioName, faults: u32, action: Action) -> Option<&'static str> {
-    use Action as A;
-    let needed = faults_needed(scenario, action);
-    match action {
-        A::Lift => Some("the model store never goes back in time"),
-        A::SendDocumented => Some("no worker of the documented protocol in this world"),
-        A::SendDrain | A::Drained | A::Stopped | A::ReleaseTerm => {
-            Some("no operator stops anything in this world")
+    match need(scenario, action) {
+        Need::Never(reason) => Some(reason),
+        Need::Faults(needed) if needed > faults => {
+            Some("comes only after more faults than this run places")
         }
-        A::Lead | A::StepDown | A::Quit => Some(NOT_OFFERED),
-        _ if needed > faults => Some("comes only after more faults than this run places"),
-        _ => None,
+        Need::Faults(_) => None,
     }
 }
 
-/// How many faults must be placed until this action is met: one at it, and those that bring it about.
-fn faults_needed(scenario: ScenarioName, action: Action) -> u32 {
-    let _ = scenario;
-    let _ = action;
-    1
+/// What it takes until a fault can meet an action: the faults that bring the action about, and the one
+/// that meets it.
+enum Need {
+    Faults(u32),
+    Never(&'static str),
+}
+
+fn need(scenario: ScenarioName, action: Action) -> Need {
+    use Action as A;
+    use ScenarioName as S;
+    // Only these last longer than a heartbeat without a fault.
+    let long = matches!(scenario, S::Retry | S::Patience | S::Failure);
+    match action {
+        A::Lift => Need::Never("the model store never goes back in time"),
+        A::SendDocumented => Need::Never("no worker of the documented protocol in this world"),
+        A::SendDrain | A::Drained | A::Stopped | A::ReleaseTerm => {
+            Need::Never("no operator stops anything in this world")
+        }
+        A::Scan => {
+            Need::Never("the slow net is out of reach here: what only it finds counts as stuck")
+        }
+        A::Lead | A::StepDown | A::Quit => Need::Never(NOT_OFFERED),
+        A::Cancel if scenario == S::Cancel => Need::Faults(1),
+        A::Cancel => Need::Never("no client cancels in this scenario"),
+        // Two processes of one name at once: a late hello of the one before, or a silent session of it.
+        A::SendHelloRefused => Need::Faults(3),
+        A::SendPing => Need::Faults(if scenario == S::Queue { 2 } else { 3 }),
+        // A leader must be lost, and a worker must not come back to the next.
+        A::IsAlive => Need::Faults(3),
+        // Where another worker is free, it has the task before the first can show that it still runs it.
+        A::Keep => Need::Faults(if scenario == S::Queue { 2 } else { 3 }),
+        A::SendStop | A::Stop => Need::Faults(match scenario {
+            S::Cancel => 1,
+            S::Slots | S::Queue | S::Patience => 2,
+            S::Dispatch | S::Retry | S::Failure => 3,
+        }),
+        A::SendHeartbeat | A::SendHeartbeatAck | A::RenewTerm | A::MarkStarted if !long => {
+            Need::Faults(2)
+        }
+        A::MarkStarted if scenario == S::Failure => Need::Faults(2),
+        // Submitted while a worker is idle, a task is claimed with its insert.
+        A::Insert if scenario == S::Queue => Need::Faults(1),
+        A::Insert => Need::Faults(2),
+        A::Claim if matches!(scenario, S::Queue | S::Retry | S::Failure) => Need::Faults(1),
+        A::Claim => Need::Faults(2),
+        A::Undo | A::Lose | A::Read | A::SendDeclined | A::SendNotLeader | A::Close | A::Hangup => {
+            Need::Faults(2)
+        }
+        _ => Need::Faults(1),
+    }
 }

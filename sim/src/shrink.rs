@@ -61,7 +61,8 @@ impl Shrinker<'_> {
     fn make_milder(&mut self) -> bool {
         for place in 0..self.best.plan.len() {
             let now = self.best.plan[place].fault;
-            for fault in Fault::ALL.into_iter().take_while(|fault| mildness(*fault) < mildness(now)) {
+            for fault in Fault::ALL.into_iter().take_while(|fault| mildness(*fault) < mildness(now))
+            {
                 let mut plan = self.best.plan.clone();
                 plan[place].fault = fault;
                 if self.try_plan(plan) {
@@ -81,7 +82,8 @@ impl Shrinker<'_> {
             while distance > 0 {
                 let mut plan = self.best.plan.clone();
                 plan[place].point = now - distance;
-                if self.try_plan(plan) && self.best.plan.len() > place
+                if self.try_plan(plan)
+                    && self.best.plan.len() > place
                     && self.best.plan[place].point < now
                 {
                     return true;

@@ -29,7 +29,7 @@ fn choose(lines: &[Line]) -> Vec<&Line> {
             return kept;
         }
         if level == LEVELS {
-            return around_the_ends(&kept, lines, room);
+            return around_the_faults(&kept, room);
         }
     }
     Vec::new()
@@ -62,8 +62,7 @@ fn is_change(text: &str) -> bool {
 
 /// Too long even so: the beginning is ordinary, so the lines before and after each fault and the last ones
 /// are kept.
-fn around_the_ends<'a>(kept: &[&'a Line], all: &'a [Line], room: usize) -> Vec<&'a Line> {
-    let _ = all;
+fn around_the_faults<'a>(kept: &[&'a Line], room: usize) -> Vec<&'a Line> {
     let faults: Vec<usize> = kept
         .iter()
         .enumerate()

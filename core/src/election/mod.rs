@@ -62,6 +62,8 @@ pub struct Election {
     seen: Epoch,
     /// A new epoch must be above this: workers have seen it.
     floor: Epoch,
+    /// The newest epoch that this node has led. It is not led twice: what was known of it is dropped.
+    led: Epoch,
 }
 
 impl Election {
@@ -85,6 +87,7 @@ impl Election {
             overtaken: Vec::new(),
             seen: Epoch::default(),
             floor: Epoch::default(),
+            led: Epoch::default(),
         }
     }
 
@@ -243,7 +246,13 @@ impl Election {
         out: &mut Vec<MasterCommand>,
     ) -> Turn {
         if row.term.leader == self.me && row.left > Millis::ZERO {
-            return self.lead(now, row.term, sent_at + row.left);
+            if row.term.epoch > self.led {
+                return self.lead(now, row.term, sent_at + row.left);
+            }
+            // Its own term, which it has dropped: claims of it may be anywhere, so it begins the next.
+            let op = self.take(row.term.epoch, true);
+            self.ask(now, Asked::Take, op, next, out);
+            return Turn::Same;
         }
         if self.exclusive || row.left == Millis::ZERO {
             let op = self.take(row.term.epoch, self.exclusive);
@@ -266,6 +275,7 @@ impl Election {
 
     fn lead(&mut self, now: Time, term: Term, trust_until: Time) -> Turn {
         self.seen = self.seen.max(term.epoch);
+        self.led = self.led.max(term.epoch);
         self.standing = Standing::Leading {
             term,
             renew_at: now + self.settings.leader_renew,

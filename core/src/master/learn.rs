@@ -53,8 +53,9 @@ impl Master {
             return;
         }
         let ours = self.term().is_some_and(|term| term.epoch == fence.epoch);
-        let stage = if ours {
+        let stage = if ours && !started {
             // Claimed by this very leader, which holds no such claim: its answer was lost, nothing was sent.
+            // One that has started was kept, and the answer to that was lost: its worker will show it.
             self.set_due(task, Due::Undo(attempt));
             Stage::Unsent
         } else {

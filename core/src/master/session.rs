@@ -149,6 +149,14 @@ impl Master {
         out: &mut Vec<MasterCommand>,
     ) {
         let known = self.workers.get(&hello.worker);
+        let late = known.is_some_and(|worker| {
+            worker.incarnation == hello.incarnation && session < worker.newest
+        });
+        if late {
+            // It has said hello in a later session since: what this inventory lacks may have been sent there.
+            self.close(session, CloseReason::Replaced, out);
+            return;
+        }
         let current = known.map(|worker| (worker.incarnation, worker.session));
         match current {
             Some((incarnation, _)) if incarnation == hello.incarnation => {

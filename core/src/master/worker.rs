@@ -13,6 +13,8 @@ pub(super) struct Worker {
     pub(super) incarnation: Incarnation,
     /// Its session, while it has one.
     pub(super) session: Option<SessionId>,
+    /// The newest session in which this incarnation said hello; an older one that speaks is late.
+    pub(super) newest: SessionId,
     pub(super) capacity: Shape,
     /// Slots and GPUs of the tasks that hold it.
     pub(super) used_slots: u32,
@@ -41,6 +43,7 @@ impl Worker {
     pub(super) fn greet(&mut self, now: Time, session: SessionId, hello: &Hello) {
         self.incarnation = hello.incarnation;
         self.session = Some(session);
+        self.newest = session;
         self.capacity = hello.capacity.clone();
         self.draining = hello.draining;
         self.documented = false;

@@ -68,19 +68,21 @@ impl Tally {
 
 /// Runs the history of the world's choices. A panic of the core is a violation like any other.
 pub(crate) fn run_history(world: &mut World) -> Ending {
-    catch_unwind(AssertUnwindSafe(|| world.run())).unwrap_or_else(|_| Ending {
-        violation: Some(Violation {
-            property: Property::Contract,
-            at: Time(0),
-            task: None,
-            what: "the core panicked; its message is on stderr",
-        }),
-        steps: 0,
-        hash: 0,
-        lasted: Millis::ZERO,
-        faults: 0,
-    })
+    catch_unwind(AssertUnwindSafe(|| world.run())).unwrap_or(PANICKED)
 }
+
+const PANICKED: Ending = Ending {
+    violation: Some(Violation {
+        property: Property::Contract,
+        at: Time(0),
+        task: None,
+        what: "the core panicked; its message is on stderr",
+    }),
+    steps: 0,
+    hash: 0,
+    lasted: Millis::ZERO,
+    faults: 0,
+};
 
 /// One branch of the tree: no fault before this point, then this one.
 #[derive(Debug, Clone)]

@@ -1,4 +1,4 @@
-//! 9. A cancelled task does not complete after the cancel was confirmed; and a stored wish to cancel is
+//! Property 9: A cancelled task does not complete after the cancel was confirmed; and a stored wish to cancel is
 //! never forgotten: the task is not claimed again.
 
 use tenure_core::ids::TaskId;
@@ -57,7 +57,9 @@ mod tests {
         let mut cancel = Cancel::default();
         assert_eq!(cancel.on_confirmed(TASK, Status::Cancelled), Ok(()));
         let after = Row { status: Status::Completed, ..running() };
-        assert!(cancel.on_change(&applied(&running(), &after, &commit(Verdict::Succeeded))).is_err());
+        assert!(
+            cancel.on_change(&applied(&running(), &after, &commit(Verdict::Succeeded))).is_err()
+        );
     }
 
     #[test]

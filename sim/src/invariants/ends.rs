@@ -1,4 +1,4 @@
-//! 7. Every task reaches an end within the bound computed from the configuration, once faults stop and a
+//! Property 7: Every task reaches an end within the bound computed from the configuration, once faults stop and a
 //! fitting worker is up.
 
 use tenure_core::time::{Millis, Time};

@@ -1,4 +1,4 @@
-//! 4. After epoch e+1 exists, no write of epoch e takes effect; an epoch has one leader; and a worker
+//! Property 4: After epoch e+1 exists, no write of epoch e takes effect; an epoch has one leader; and a worker
 //! starts nothing of a term below the highest that its disk knows.
 
 use tenure_core::ids::{Epoch, Term};

@@ -227,20 +227,14 @@ impl Oracle {
         let cancel = self.cancel.on_change(seen);
         self.note(Property::Cancel, now, task, cancel);
         self.no_leak.on_row(now, seen.after);
-        self.started_once.on_change(seen);
+        let began = self.started_once.on_change(seen, &self.executions);
+        self.note(Property::StartedOnce, now, task, began);
     }
 
-    /// A process is started; `given` tells whether the worker's disk knows it, `row` how its task stands.
-    pub fn on_start(
-        &mut self,
-        now: Time,
-        execution: Execution,
-        capacity: u16,
-        given: bool,
-        row: Option<&Row>,
-    ) {
+    /// A process is started; `given` tells whether the worker's disk knows it.
+    pub fn on_start(&mut self, now: Time, execution: Execution, capacity: u16, given: bool) {
         let task = Some(execution.at.task);
-        let once = self.started_once.on_start(&execution, &self.executions, given, row);
+        let once = started_once::check(&execution, &self.executions, given);
         self.note(Property::StartedOnce, now, task, once);
         let slots = slots::check(&execution, &self.executions, capacity);
         self.note(Property::Slots, now, task, slots);
@@ -263,8 +257,7 @@ pub(crate) mod samples {
 
     pub(crate) const TASK: TaskId = TaskId(1);
     pub(crate) const AT: AttemptRef = AttemptRef { task: TASK, attempt: Attempt::FIRST };
-    pub(crate) const HOLDER: Holder =
-        Holder { worker: WorkerId(1), incarnation: Incarnation(11) };
+    pub(crate) const HOLDER: Holder = Holder { worker: WorkerId(1), incarnation: Incarnation(11) };
 
     pub(crate) fn pending() -> Row {
         new_row(TASK, &plain_task(0).submission, Time(0))

@@ -1,4 +1,4 @@
-//! 10. At rest, once the longest key TTL has passed, no key names a task that is over; and a release ends
+//! Property 10: At rest, once the longest key TTL has passed, no key names a task that is over; and a release ends
 //! only its own lease (DESIGN.md section 4, "Lease").
 //!
 //! Waiting for the TTL would cost every history as many events again. A key that nobody extends runs out by

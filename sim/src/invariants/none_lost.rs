@@ -1,4 +1,4 @@
-//! 1. An acknowledged submission is never lost; the same idempotency key gives the same task.
+//! Property 1: An acknowledged submission is never lost; the same idempotency key gives the same task.
 
 use tenure_core::ids::TaskId;
 use tenure_core::model::task_table::TaskTable;

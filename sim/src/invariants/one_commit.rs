@@ -1,4 +1,4 @@
-//! 2. At most one commit per task; one outcome per attempt; a terminal status never changes; attempts only
+//! Property 2: At most one commit per task; one outcome per attempt; a terminal status never changes; attempts only
 //! grow; the committed attempt is the newest claimed.
 
 use tenure_core::store::{AttemptEnd, Change, Wrote};

@@ -1,4 +1,4 @@
-//! 12. Queue order: priority, then age; no waiting task is overtaken for ever by its equals.
+//! Property 12: Queue order: priority, then age; no waiting task is overtaken for ever by its equals.
 //!
 //! Claims are written side by side and workers differ, so single overtakings are normal. What must not be is
 //! a task that could have gone all the while and sees its younger equals pass again and again.

@@ -1,4 +1,4 @@
-//! 14. An outcome leaves the outbox only when the store has it, or has a later attempt or an end. And what
+//! Property 14: An outcome leaves the outbox only when the store has it, or has a later attempt or an end. And what
 //! leads to it: an outcome is on the disk before it is told, is acknowledged only after the store has
 //! it, and is in every inventory until then.
 
@@ -53,11 +53,14 @@ impl Outbox {
 
     /// A worker tells all that it has.
     pub fn on_inventory(&self, worker: WorkerId, inventory: &Inventory) -> Checked {
-        let missing = self
-            .owed
-            .iter()
-            .any(|(owes, at, _)| *owes == worker && !inventory.finished(*at) && !inventory.runs(*at));
-        if missing { Err("an outcome that was not acknowledged is missing in an inventory") } else { Ok(()) }
+        let missing = self.owed.iter().any(|(owes, at, _)| {
+            *owes == worker && !inventory.finished(*at) && !inventory.runs(*at)
+        });
+        if missing {
+            Err("an outcome that was not acknowledged is missing in an inventory")
+        } else {
+            Ok(())
+        }
     }
 }
 

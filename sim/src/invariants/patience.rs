@@ -92,9 +92,8 @@ impl Patience {
     }
 
     fn is_later(&self, master: usize, before: Holder, after: Holder) -> bool {
-        let place = |holder| {
-            self.greeted.iter().position(|(by, of, _)| *by == master && *of == holder)
-        };
+        let place =
+            |holder| self.greeted.iter().position(|(by, of, _)| *by == master && *of == holder);
         place(before) < place(after)
     }
 

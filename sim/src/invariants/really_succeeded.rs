@@ -1,4 +1,4 @@
-//! 3. COMPLETED only if an execution of that attempt really succeeded; and no failure is counted that did
+//! Property 3: COMPLETED only if an execution of that attempt really succeeded; and no failure is counted that did
 //! not happen.
 
 use tenure_core::outcome::Verdict;
@@ -54,8 +54,7 @@ mod tests {
 
     #[test]
     fn a_failure_that_did_not_happen_is_seen() {
-        let (before, after) =
-            (Row { failures: 1, ..running() }, Row { failures: 2, ..running() });
+        let (before, after) = (Row { failures: 1, ..running() }, Row { failures: 2, ..running() });
         let change = commit(Verdict::Failed);
         let seen = applied(&before, &after, &change);
         assert!(check(&seen, &[execution(Fate::Ended(Verdict::Failed))]).is_err());

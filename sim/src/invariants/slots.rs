@@ -1,10 +1,11 @@
-//! 6. A worker never holds more than its slots.
+//! Property 6: A worker never holds more than its slots.
 
 use super::{Checked, Execution, Fate};
 
 /// Checks one start against what already runs by the same incarnation.
 pub fn check(start: &Execution, executions: &[Execution], capacity: u16) -> Checked {
-    let running = executions.iter().filter(|run| run.holder == start.holder && run.fate == Fate::Runs);
+    let running =
+        executions.iter().filter(|run| run.holder == start.holder && run.fate == Fate::Runs);
     let taken: u32 = running.map(|run| u32::from(run.slots)).sum();
     if taken + u32::from(start.slots) > u32::from(capacity) {
         return Err("a worker runs more than its slots");

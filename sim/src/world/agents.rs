@@ -18,7 +18,7 @@ const ENDS_AFTER: u64 = 5;
 
 impl World {
     /// Tells an agent something, if it listens: a paused one will hear it later.
-    pub(super) fn to_agent(&mut self, index: usize, event: AgentEvent) {
+    pub(super) fn tell_agent(&mut self, index: usize, event: AgentEvent) {
         match self.workers[index].life.state {
             State::Up => self.handle_agent(index, event),
             State::Paused => self.workers[index].life.inbox.push_back(event),
@@ -36,11 +36,24 @@ impl World {
         if handled.is_err() {
             self.refused("an agent refused an event that the contract allows");
         }
+        self.judge_starts(index, &out);
         self.perform_agent(index, &mut out, true);
         out.clear();
         self.agent_out = out;
         if self.workers[index].life.state == State::Up {
             self.arm_agent(index);
+        }
+    }
+
+    /// Looks at what an agent decides to start at the moment of deciding: a pause may come before the doing.
+    fn judge_starts(&mut self, index: usize, out: &[AgentCommand]) {
+        for command in out {
+            let AgentCommand::Start(execute) = command else { continue };
+            let incarnation = self.workers[index].incarnation;
+            let holder = Holder { worker: worker_id(index), incarnation };
+            let row = self.table.entry(execute.at.task).map(|entry| &entry.row);
+            let once = self.oracle.started_once.on_decision(execute.at, holder, row);
+            self.oracle.note(Property::StartedOnce, self.now, Some(execute.at.task), once);
         }
     }
 
@@ -178,7 +191,7 @@ impl World {
         }
         let event =
             if ok { AgentEvent::Persisted(effect) } else { AgentEvent::PersistFailed(effect) };
-        self.to_agent(index, event);
+        self.tell_agent(index, event);
     }
 
     pub(super) fn count_unacknowledged(&mut self) {
@@ -190,14 +203,14 @@ impl World {
         let at = execute.at;
         let holder = Holder { worker: worker_id(index), incarnation: known.incarnation };
         let given = known.disk.knows(at);
-        let fresh = self.oracle.epoch_fences.on_start(execute.term.epoch, known.disk.highest().epoch);
+        let fresh =
+            self.oracle.epoch_fences.on_start(execute.term.epoch, known.disk.highest().epoch);
         let boot = known.life.boot;
         self.oracle.note(Property::EpochFences, self.now, Some(at.task), fresh);
         let (runs_for, verdict) = self.plan_of(execute);
         let execution = Execution { at, holder, slots: execute.shape.slots, fate: Fate::Runs };
         let capacity = self.scenario.workers[index].slots;
-        let row = self.table.entry(at.task).map(|entry| &entry.row);
-        self.oracle.on_start(self.now, execution, capacity, given, row);
+        self.oracle.on_start(self.now, execution, capacity, given);
         let run = self.processes.len();
         self.processes.push(Process {
             worker: index,
@@ -251,7 +264,7 @@ impl World {
         }
         debug_assert_eq!(boot, self.workers[worker].life.boot, "processes end with their worker");
         let verdict = if stopped { Verdict::Failed } else { verdict };
-        self.to_agent(worker, AgentEvent::Ended { at, verdict, report: Payload::NONE });
+        self.tell_agent(worker, AgentEvent::Ended { at, verdict, report: Payload::NONE });
     }
 }
 

@@ -43,13 +43,8 @@ pub(super) struct Client {
     next: u64,
 }
 
-const FRESH: Errand = Errand {
-    want: Want::Submitted,
-    task: None,
-    master: 0,
-    under_way: None,
-    pause: PAUSE_LEAST,
-};
+const FRESH: Errand =
+    Errand { want: Want::Submitted, task: None, master: 0, under_way: None, pause: PAUSE_LEAST };
 
 impl Client {
     pub(super) fn new(tasks: usize) -> Client {

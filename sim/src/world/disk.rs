@@ -92,9 +92,7 @@ fn fold(sum: &mut Remembered, record: &Record) {
             }
         }
         Record::Outcome(outcome) => {
-            let same = |kept: &&mut Outcome| {
-                kept.at == outcome.at && kept.ran_by == outcome.ran_by
-            };
+            let same = |kept: &&mut Outcome| kept.at == outcome.at && kept.ran_by == outcome.ran_by;
             match sum.outcomes.iter_mut().find(same) {
                 Some(kept) => *kept = outcome.clone(),
                 None => sum.outcomes.push(outcome.clone()),

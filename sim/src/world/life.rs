@@ -8,7 +8,7 @@ use tenure_core::ids::{Holder, Incarnation, WorkerId};
 use tenure_core::master::{Master, MasterConfig};
 
 use super::disk::Disk;
-use super::{Coming, FAST_RESTART, MasterNode, NET, World, WorkerNode};
+use super::{Coming, FAST_RESTART, MasterNode, NET, WorkerNode, World};
 use crate::faults::Fault;
 use crate::invariants::Fate;
 
@@ -78,9 +78,8 @@ impl<E, C> Life<E, C> {
 
 /// Numbers that differ from start to start and have no order, as random ones would not.
 fn drawn(seed: u64, node: NodeId, boot: u32) -> u64 {
-    let mut stream = tenure_core::random::Stream::new(
-        seed ^ (u64::from(node.number()) << 32) ^ u64::from(boot),
-    );
+    let mut stream =
+        tenure_core::random::Stream::new(seed ^ (u64::from(node.number()) << 32) ^ u64::from(boot));
     stream.next_u64()
 }
 
@@ -95,6 +94,11 @@ fn incarnation(drawn: u64, node: NodeId, boot: u32) -> Incarnation {
 }
 
 impl World {
+    /// The worker that an incarnation was drawn for.
+    pub(super) fn worker_of(&self, incarnation: Incarnation) -> WorkerId {
+        worker_id((incarnation.0 / 100 % 100).saturating_sub(10) as usize)
+    }
+
     /// Every node starts, the first master a little earlier, so that it leads.
     pub(super) fn boot_all(&mut self) {
         for index in 0..self.scenario.masters {
@@ -191,9 +195,11 @@ impl World {
         for process in &mut self.processes {
             if process.worker == worker && !process.ended {
                 process.ended = true;
-                let run = self.oracle.executions.iter_mut().find(|run| {
-                    run.at == process.at && run.holder.incarnation == incarnation
-                });
+                let run = self
+                    .oracle
+                    .executions
+                    .iter_mut()
+                    .find(|run| run.at == process.at && run.holder.incarnation == incarnation);
                 if let Some(run) = run
                     && run.fate == Fate::Runs
                 {
@@ -215,7 +221,7 @@ impl World {
                 (known.core, known.incarnation) = (core, incarnation);
                 known.life.state = State::Up;
                 self.reset_sessions(node);
-                self.to_master(index, MasterEvent::Woke);
+                self.tell_master(index, MasterEvent::Woke);
             }
             NodeId::Worker(index) => {
                 let boot = self.workers[index].life.boot;
@@ -226,7 +232,7 @@ impl World {
                 let remembered = known.disk.remembered();
                 self.oracle.outbox.on_boot(worker_id(index), &remembered.outcomes);
                 self.reset_sessions(node);
-                self.to_agent(index, AgentEvent::Booted(remembered));
+                self.tell_agent(index, AgentEvent::Booted(remembered));
             }
             NodeId::Client => {}
         }
@@ -276,7 +282,7 @@ impl World {
                     return;
                 }
                 if known.core.next_deadline().is_some_and(|deadline| deadline.0 <= now) {
-                    self.to_master(index, MasterEvent::Woke);
+                    self.tell_master(index, MasterEvent::Woke);
                 } else {
                     self.arm_master(index);
                 }
@@ -291,7 +297,7 @@ impl World {
                     return;
                 }
                 if known.core.next_deadline().is_some_and(|deadline| deadline.0 <= now) {
-                    self.to_agent(index, AgentEvent::Woke);
+                    self.tell_agent(index, AgentEvent::Woke);
                 } else {
                     self.arm_agent(index);
                 }

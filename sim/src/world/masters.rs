@@ -2,7 +2,7 @@
 
 use tenure_core::command::MasterCommand;
 use tenure_core::event::MasterEvent;
-use tenure_core::ids::{AttemptRef, EffectId, Epoch, Holder, TaskId};
+use tenure_core::ids::{AttemptRef, EffectId, Epoch, TaskId};
 use tenure_core::message::{Hello, ToMaster, ToWorker};
 use tenure_core::store::{Change, LoseReason, Status, StoreAnswer, StoreOp, StoreResult};
 use tenure_core::time::Millis;
@@ -15,7 +15,7 @@ use crate::invariants::{Property, outbox};
 
 impl World {
     /// Tells a master something, if it listens: a paused one will hear it later.
-    pub(super) fn to_master(&mut self, index: usize, event: MasterEvent) {
+    pub(super) fn tell_master(&mut self, index: usize, event: MasterEvent) {
         match self.masters[index].life.state {
             State::Up => self.handle_master(index, event),
             State::Paused => self.masters[index].life.inbox.push_back(event),
@@ -82,6 +82,7 @@ impl World {
                     StoreOp::ReadAll(_) => self.oracle.one_write.on_read(me, None),
                     StoreOp::Insert { .. }
                     | StoreOp::Register { .. }
+                    | StoreOp::Scan { .. }
                     | StoreOp::ReleaseTerm(_) => {}
                 },
                 MasterCommand::Send(_, ToWorker::Execute(execute)) => {
@@ -101,7 +102,7 @@ impl World {
 
     /// A loss is judged when it is decided: its write may take long.
     fn judge_loss(&mut self, index: usize, task: TaskId, epoch: Epoch, change: &Change) {
-        let Change::Lose { reason, incarnation, .. } = change else { return };
+        let Change::Lose { attempt, reason, incarnation, .. } = change else { return };
         let holder = self.table.entry(task).and_then(|entry| entry.row.holder);
         let Some(holder) = holder.filter(|holder| holder.incarnation == *incarnation) else {
             return;
@@ -110,39 +111,44 @@ impl World {
         let (worker, now) = (holder.worker, self.now);
         let patient = self.oracle.patience.on_lost(&settings, epoch, worker, *reason, now);
         self.oracle.note(Property::Patience, now, Some(task), patient);
-        if *reason != LoseReason::WorkerRestarted {
+        // The next incarnation may have brought the outcome of the one before: that is waited for.
+        let at = AttemptRef::new(task, *attempt);
+        let listed = self.oracle.listed.lists(index, worker, at);
+        if *reason != LoseReason::WorkerRestarted && !listed {
             let prompt = self.oracle.patience.on_given_up(index, holder, now);
             self.oracle.note(Property::Patience, now, Some(task), prompt);
         }
     }
 
     fn judge_taking_back(&mut self, index: usize, task: TaskId, change: &Change) {
-        if let Change::Undo { attempt, .. } | Change::Lose { attempt, .. } = change {
-            let at = AttemptRef::new(task, *attempt);
-            let listed = self.oracle.listed.on_decision(index, at, change);
-            self.oracle.note(Property::Listed, self.now, Some(task), listed);
-        }
+        let (Change::Undo { attempt, incarnation } | Change::Lose { attempt, incarnation, .. }) =
+            change
+        else {
+            return;
+        };
+        let at = AttemptRef::new(task, *attempt);
+        let worker = self.worker_of(*incarnation);
+        let listed = self.oracle.listed.on_decision(index, worker, at, change);
+        self.oracle.note(Property::Listed, self.now, Some(task), listed);
     }
 
     /// What a master hears of a worker, for the oracle.
     fn hear_worker(&mut self, index: usize, event: &MasterEvent) {
         let MasterEvent::Received(session, said) = event else { return };
         match said {
-            ToMaster::Hello(Hello { worker, incarnation, inventory, .. }) => {
-                let holder = Holder { worker: *worker, incarnation: *incarnation };
-                self.oracle.listed.on_heard(index, holder, inventory);
-            }
-            ToMaster::Heartbeat(inventory) => {
+            ToMaster::Hello(Hello { inventory, .. }) | ToMaster::Heartbeat(inventory) => {
                 if let Some(holder) = self.peer_of(*session) {
-                    self.oracle.listed.on_heard(index, holder, inventory);
+                    self.oracle.listed.on_heard(index, holder.worker, *session, inventory);
                 }
             }
             ToMaster::Accepted(at) => {
                 let row = self.table.entry(at.task).map(|entry| &entry.row);
-                let open = row.is_some_and(|row| {
-                    row.status == Status::Running && row.newest() == Some(*at)
-                });
+                let open = row
+                    .is_some_and(|row| row.status == Status::Running && row.newest() == Some(*at));
                 let (now, settings) = (self.now, self.scenario.policy.settings());
+                // One that stood still hears it late, and is no leader any more.
+                let leads = self.oracle.trust.on_decision(self.masters[index].incarnation, now);
+                let open = open && leads.is_ok();
                 let prompt = self.oracle.patience.on_accepted(&settings, index, *at, open, now);
                 self.oracle.note(Property::Patience, now, Some(at.task), prompt);
             }

@@ -41,8 +41,8 @@ use client::Client;
 use disk::Disk;
 use life::{Life, NodeId};
 use network::Session;
-pub use recorder::{Line, LineKind};
 use recorder::Recorder;
+pub use recorder::{Line, LineKind};
 
 /// The first instant. Not zero, so that nothing in core is ever "before the beginning".
 const BEGINNING: Time = Time(100_000);
@@ -285,7 +285,7 @@ impl World {
             }
             Coming::Leased { master, boot, effect, answer } => {
                 if self.masters[master].life.boot == boot {
-                    self.to_master(master, MasterEvent::Leased(effect, answer));
+                    self.tell_master(master, MasterEvent::Leased(effect, answer));
                 }
             }
             Coming::ToMaster { session, said, late } => self.arrive_at_master(session, said, late),
@@ -294,7 +294,7 @@ impl World {
             Coming::Dialed { session, effect } => self.on_dialed(session, effect),
             Coming::DialFailed { worker, boot, effect } => {
                 if self.workers[worker].life.boot == boot {
-                    self.to_agent(worker, AgentEvent::DialFailed(effect));
+                    self.tell_agent(worker, AgentEvent::DialFailed(effect));
                 }
             }
             Coming::ClosedAtMaster { session } => self.on_closed_at_master(session),
@@ -304,7 +304,7 @@ impl World {
             }
             Coming::Ended { run } => self.on_ended(run),
             Coming::Asked { master, request, ask } => {
-                self.to_master(master, MasterEvent::Asked(request, ask));
+                self.tell_master(master, MasterEvent::Asked(request, ask));
             }
             Coming::Replied { request, reply } => self.on_replied(request, reply),
             Coming::ClientTurn { task } => self.client_turn(task),

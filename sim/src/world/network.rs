@@ -35,7 +35,13 @@ fn index_of(session: SessionId) -> usize {
 
 impl World {
     /// A worker connects. A paused master's host still takes the connection.
-    pub(super) fn dial(&mut self, worker: usize, effect: EffectId, master: usize, twist: Option<Fault>) {
+    pub(super) fn dial(
+        &mut self,
+        worker: usize,
+        effect: EffectId,
+        master: usize,
+        twist: Option<Fault>,
+    ) {
         let boot = self.workers[worker].life.boot;
         let Some(state) = self.masters.get(master).map(|known| known.life.state) else {
             self.refused("an agent dials a master that it was not told of");
@@ -77,14 +83,14 @@ impl World {
     pub(super) fn on_opened(&mut self, session: usize) {
         let known = self.sessions[session];
         if known.open_at_master {
-            self.to_master(known.master, MasterEvent::Opened(session_id(session)));
+            self.tell_master(known.master, MasterEvent::Opened(session_id(session)));
         }
     }
 
     pub(super) fn on_dialed(&mut self, session: usize, effect: EffectId) {
         let known = self.sessions[session];
         if self.workers[known.worker].life.boot == known.worker_boot {
-            self.to_agent(known.worker, AgentEvent::Dialed(effect, session_id(session)));
+            self.tell_agent(known.worker, AgentEvent::Dialed(effect, session_id(session)));
         }
     }
 
@@ -164,7 +170,7 @@ impl World {
             let now = self.now;
             self.oracle.patience.on_heard(known.master, worker_id(known.worker), now);
         }
-        self.to_master(known.master, MasterEvent::Received(session_id(session), said));
+        self.tell_master(known.master, MasterEvent::Received(session_id(session), said));
     }
 
     pub(super) fn arrive_at_worker(&mut self, session: usize, said: ToWorker, late: bool) {
@@ -173,7 +179,7 @@ impl World {
         if !same || !(late || (known.open_at_worker && !known.cut)) {
             return;
         }
-        self.to_agent(known.worker, AgentEvent::Received(session_id(session), said));
+        self.tell_agent(known.worker, AgentEvent::Received(session_id(session), said));
     }
 
     /// A master ends a session.
@@ -202,7 +208,7 @@ impl World {
         let known = &mut self.sessions[session];
         if core::mem::replace(&mut known.open_at_master, false) {
             let master = known.master;
-            self.to_master(master, MasterEvent::Closed(session_id(session)));
+            self.tell_master(master, MasterEvent::Closed(session_id(session)));
         }
     }
 
@@ -210,7 +216,7 @@ impl World {
         let known = &mut self.sessions[session];
         if core::mem::replace(&mut known.open_at_worker, false) {
             let worker = known.worker;
-            self.to_agent(worker, AgentEvent::Closed(session_id(session)));
+            self.tell_agent(worker, AgentEvent::Closed(session_id(session)));
         }
     }
 

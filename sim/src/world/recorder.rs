@@ -105,11 +105,10 @@ impl World {
 
     #[inline]
     pub(super) fn note_store(&mut self, op: &StoreOp, answer: &StoreAnswer) {
-        if self.recorder.is_some() {
-            let at = self.now.since(BEGINNING);
+        let at = self.now.since(BEGINNING);
+        if let Some(recorder) = &mut self.recorder {
             let text = format!("{op}: {answer}");
-            let line = Line { at, node: "store".to_owned(), kind: LineKind::Store, text };
-            self.recorder.as_mut().expect("looked at above").lines.push(line);
+            recorder.lines.push(Line { at, node: "store".to_owned(), kind: LineKind::Store, text });
         }
     }
 

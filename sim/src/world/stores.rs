@@ -53,7 +53,7 @@ impl World {
         result: StoreResult,
     ) {
         if self.masters[master].life.boot == boot {
-            self.to_master(master, MasterEvent::Stored(effect, result));
+            self.tell_master(master, MasterEvent::Stored(effect, result));
         }
     }
 
@@ -65,7 +65,10 @@ impl World {
         let answer = self.table.apply(self.now, op);
         self.note_store(op, &answer);
         match (op, &answer) {
-            (StoreOp::Insert { submission, claim, .. }, StoreAnswer::Inserted { row, existed: false }) => {
+            (
+                StoreOp::Insert { submission, claim, .. },
+                StoreAnswer::Inserted { row, existed: false },
+            ) => {
                 let key = submission.payload.bytes().first().copied().unwrap_or(0);
                 let stored = self.oracle.none_lost.on_stored(key, row.task);
                 self.oracle.note(Property::NoneLost, self.now, Some(row.task), stored);
