@@ -110,7 +110,10 @@ pub const BANK: &[Entry] = &[
     within(Rule::IncarnationReleases, ScenarioName::Patience, 1),
     within(Rule::AdoptGrace, ScenarioName::Dispatch, 1),
     within(Rule::TrustLapses, ScenarioName::Dispatch, 1),
-    within(Rule::KeepOnlyLost, ScenarioName::Queue, 1),
+    cannot(
+        Rule::KeepOnlyLost,
+        "an inventory is never older than the outcome or the undo that it would overrule (SessionFenced)",
+    ),
     within(Rule::KeyUnique, ScenarioName::Dispatch, 1),
     within(Rule::AcceptTimeout, ScenarioName::Dispatch, 1),
 ];
