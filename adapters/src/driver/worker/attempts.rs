@@ -44,7 +44,7 @@ impl Attempts {
             shop: Arc::new(shop),
             inbox,
             running: BTreeMap::new(),
-            gpus: Gpus::new(gpus),
+            gpus: Gpus::new(gpus, std::env::var("CUDA_VISIBLE_DEVICES").ok().as_deref()),
             next_key: 0,
             tasks: JoinSet::new(),
             leaving: false,

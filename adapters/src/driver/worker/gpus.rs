@@ -11,8 +11,16 @@ pub(super) struct Gpus {
 
 impl Gpus {
     /// This many, all free; none means that this worker hands out none.
-    pub(super) fn new(count: u16) -> Gpus {
-        Gpus { free: (0..u32::from(count)).collect(), managed: count > 0 }
+    ///
+    /// `visible` is what the worker itself may see (`CUDA_VISIBLE_DEVICES`): where it lists enough
+    /// indexes, those are handed out, so that several workers can share a machine.
+    pub(super) fn new(count: u16, visible: Option<&str>) -> Gpus {
+        let listed: Option<BTreeSet<u32>> = visible
+            .map(|list| list.split(',').map(|index| index.trim().parse()).collect())
+            .and_then(Result::ok);
+        let listed = listed.filter(|indexes| indexes.len() >= usize::from(count));
+        let all = listed.unwrap_or_else(|| (0..u32::from(count)).collect());
+        Gpus { free: all.into_iter().take(count.into()).collect(), managed: count > 0 }
     }
 
     /// Whether tasks see only what they are given.
@@ -41,11 +49,18 @@ mod tests {
 
     #[test]
     fn a_gpu_is_given_to_one_at_a_time_and_comes_back() {
-        let mut gpus = Gpus::new(3);
+        let mut gpus = Gpus::new(3, None);
         let (one, two) = (gpus.take(2), gpus.take(1));
         assert_eq!((one.as_slice(), two.as_slice()), ([0, 1].as_slice(), [2].as_slice()));
         gpus.give_back(one);
         assert_eq!(gpus.take(1), [0]);
-        assert!(gpus.are_managed() && !Gpus::new(0).are_managed());
+        assert!(gpus.are_managed() && !Gpus::new(0, None).are_managed());
+    }
+
+    #[test]
+    fn a_worker_that_sees_some_gpus_hands_out_those() {
+        assert_eq!(Gpus::new(2, Some("4, 6")).take(2), [4, 6]);
+        assert_eq!(Gpus::new(2, Some("GPU-8f4b,GPU-1c2d")).take(2), [0, 1], "names have no index");
+        assert_eq!(Gpus::new(2, Some("4")).take(2), [0, 1], "too few");
     }
 }

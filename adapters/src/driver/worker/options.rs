@@ -9,6 +9,8 @@ use tenure_proto::Limits;
 use thiserror::Error;
 
 use crate::data_dir::DirError;
+use crate::logs::LogError;
+use crate::outbox::OutboxError;
 use crate::process::GuardianCommand;
 
 /// How a worker is set up.
@@ -29,7 +31,8 @@ pub struct WorkerOptions {
     pub work_dir: Option<PathBuf>,
     /// How many tasks it takes at once, if each takes one slot. Default 1.
     pub slots: u16,
-    /// How many GPUs it hands out, by index from 0. Default 0: tasks see what the worker sees.
+    /// How many GPUs it hands out: the indexes in `CUDA_VISIBLE_DEVICES`, or else from 0 on. Default 0: tasks
+    /// see what the worker sees.
     pub gpus: u16,
     /// What it can do; tasks may ask for labels.
     pub labels: Vec<String>,
@@ -85,12 +88,18 @@ pub enum StartError {
     /// Its directory is another process's, or cannot be used.
     #[error(transparent)]
     Dir(#[from] DirError),
-    /// What its directory holds cannot be read.
-    #[error("{}: {error}; move the directory away to start with an empty one, but outcomes that no master has are then lost", path.display())]
-    Records {
-        /// The directory.
-        path: PathBuf,
-        /// What is wrong.
+    /// Its records cannot be read or written.
+    #[error(transparent)]
+    Records(#[from] OutboxError),
+    /// Its log lines cannot be read or written.
+    #[error(transparent)]
+    Logs(#[from] LogError),
+    /// The system gives no thread, or no current directory.
+    #[error("cannot {what}: {error}")]
+    System {
+        /// What was tried.
+        what: &'static str,
+        /// What the system said.
         error: io::Error,
     },
     /// It cannot hold processes.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tenure_core::agent::{Agent, AgentConfig};
@@ -39,11 +39,12 @@ pub(super) async fn start(options: WorkerOptions) -> Result<WorkerHandle, StartE
     // Processes are found by the directory's name, which must be one whatever the way there.
     options.dir = std::fs::canonicalize(dir.path())
         .map_err(|error| DirError::Io { path: dir.path().to_owned(), error })?;
-    let records = |error: io::Error| StartError::Records { path: options.dir.clone(), error };
-    let (outbox, remembered) = Outbox::open(&dir, OutboxOptions::default())
-        .map_err(|error| records(io::Error::other(error)))?;
-    let (spool, held) = Spool::open(&dir.spool(), options.spool_limit)
-        .map_err(|error| records(io::Error::other(error)))?;
+    let (outbox, remembered) = Outbox::open(&dir, OutboxOptions::default())?;
+    if outbox.recovered().damaged > 0 {
+        let bytes = outbox.recovered().damaged;
+        tracing::error!(bytes, "the disk lost records of this worker; outcomes in them are lost");
+    }
+    let (spool, held) = Spool::open(&dir.spool(), options.spool_limit)?;
     leftovers::end(&options.dir).await?;
     let settings = Settings { line_cap: options.line_cap, ..Settings::default() };
     let (executor, events) =
@@ -60,7 +61,7 @@ pub(super) async fn start(options: WorkerOptions) -> Result<WorkerHandle, StartE
         shipper: shipper.clone(),
         scratch_root: empty(&options.dir.join("scratch"))?,
         checkpoint_root: checkpoint_root(&options)?,
-        work_dir: work_dir(&options).map_err(records)?,
+        work_dir: work_dir(&options)?,
         dir: options.dir.clone(),
         worker: options.name.clone(),
         stop_grace: options.stop_grace,
@@ -73,7 +74,8 @@ pub(super) async fn start(options: WorkerOptions) -> Result<WorkerHandle, StartE
         agent: agent(&options, &names, incarnation, seed),
         clock: Clock::start(),
         attempts: Attempts::new(shop, options.gpus, sender.clone()),
-        disk: Disk::start(outbox, sender.clone()).map_err(records)?,
+        disk: Disk::start(outbox, sender.clone())
+            .map_err(system("start the thread that writes records"))?,
         shipper,
         waiting: VecDeque::new(),
         links: HashMap::new(),
@@ -139,7 +141,7 @@ fn identity(options: &WorkerOptions, incarnation: Incarnation) -> WorkerIdentity
 }
 
 /// An empty directory: what an earlier start left in it belongs to attempts that are over.
-fn empty(dir: &Path) -> Result<std::path::PathBuf, StartError> {
+fn empty(dir: &Path) -> Result<PathBuf, StartError> {
     let io = |error| DirError::Io { path: dir.to_owned(), error };
     match std::fs::remove_dir_all(dir) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(io(error).into()),
@@ -153,7 +155,7 @@ fn no_randomness(error: getrandom::Error) -> StartError {
     StartError::Randomness(error.to_string())
 }
 
-fn checkpoint_root(options: &WorkerOptions) -> Result<std::path::PathBuf, StartError> {
+fn checkpoint_root(options: &WorkerOptions) -> Result<PathBuf, StartError> {
     let own = || options.dir.join("checkpoints");
     let root = options.checkpoint_dir.clone().unwrap_or_else(own);
     let io = |error| DirError::Io { path: root.clone(), error };
@@ -161,11 +163,16 @@ fn checkpoint_root(options: &WorkerOptions) -> Result<std::path::PathBuf, StartE
     Ok(std::fs::canonicalize(&root).map_err(io)?)
 }
 
-fn work_dir(options: &WorkerOptions) -> io::Result<std::path::PathBuf> {
-    match &options.work_dir {
+fn work_dir(options: &WorkerOptions) -> Result<PathBuf, StartError> {
+    let dir = match &options.work_dir {
         Some(dir) => std::path::absolute(dir),
         None => std::env::current_dir(),
-    }
+    };
+    dir.map_err(system("find the directory that commands start in; name one with work_dir"))
+}
+
+fn system(what: &'static str) -> impl FnOnce(io::Error) -> StartError {
+    move |error| StartError::System { what, error }
 }
 
 /// An outcome must fit into a frame, whatever its task wrote.
