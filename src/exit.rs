@@ -14,7 +14,8 @@ Exit codes:
   5    not allowed
   6    unavailable: no server answers, or it does not lead
   8    the task was CANCELLED
-  10   an invariant was violated (bench)
+  10   an invariant was violated (bench, sim)
+  11   the budget was used up before the end (sim)
   124  timeout
 `tenure run` ends with the task's own code instead: 128+n if signal n ended it, 124 if its time was
 up, 127 if its program could not be started, 130 after Ctrl-C, 125 if Tenure itself failed.";
@@ -40,6 +41,8 @@ pub(crate) enum Exit {
     Cancelled,
     /// A promise of Tenure was broken.
     InvariantViolated,
+    /// A simulation did not reach its end within its budget.
+    BudgetUsed,
     /// Time was up.
     Timeout,
     /// `tenure run` itself failed, not its task.
@@ -61,6 +64,7 @@ impl Exit {
             Exit::Unavailable => 6,
             Exit::Cancelled => 8,
             Exit::InvariantViolated => 10,
+            Exit::BudgetUsed => 11,
             Exit::Timeout => 124,
             Exit::Own => 125,
             Exit::Task(code) => code,

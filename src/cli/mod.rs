@@ -14,6 +14,7 @@ mod ps;
 mod retry;
 mod run;
 mod show;
+mod sim;
 mod submit;
 mod task_args;
 mod wait;
@@ -103,6 +104,8 @@ enum Command {
     /// Kill real processes and measure how soon their work goes on
     #[command(subcommand)]
     Bench(bench::BenchCommand),
+    /// Explore crashes, pauses and lost messages in simulation
+    Sim(sim::SimArgs),
     /// Holds the processes of tasks; started by workers
     #[command(hide = true)]
     Guardian,
@@ -174,6 +177,7 @@ impl Command {
             Command::Leader => leader::run(context),
             Command::Config(command) => config::run(&command, context),
             Command::Bench(command) => bench::run(&command, context),
+            Command::Sim(args) => sim::run(&args, context),
             Command::Guardian => Err(Failure::usage("guardian takes no options")),
             Command::BenchTask(args) => bench::task::run(&args),
         }
