@@ -34,6 +34,24 @@ fn a_worker_that_drains_finishes_its_task_and_takes_no_other() {
 }
 
 #[test]
+fn a_second_signal_gives_the_task_back_uncounted() {
+    let mut cluster = Cluster::with_worker(&[]);
+    let script = "[ $TENURE_ATTEMPT != 1 ] || { echo up; sleep 1000; }";
+    let id = cluster.submit(&["--stop-grace", "100ms"], script);
+    let (_follow, lines) = cluster.follow(&id);
+    lines.wait_for("up");
+    let said = cluster.stderr_of("one");
+    cluster.signal_worker("one", Signal::SIGTERM);
+    said.wait_for("draining");
+    cluster.signal_worker("one", Signal::SIGTERM);
+    assert_eq!(cluster.worker("one").0.wait().expect("it ends").code(), Some(0));
+    cluster.add_worker("two", &[]);
+    let task = cluster.end_of(&id);
+    assert_eq!((task["status"].as_str(), task["attempt"].as_u64()), (Some("COMPLETED"), Some(2)));
+    assert_eq!((task["lost"].as_u64(), task["failures"].as_u64()), (Some(0), Some(0)), "{task:#}");
+}
+
+#[test]
 fn dev_is_a_whole_system_in_one_process() {
     let dir = tempfile::tempdir().expect("a directory");
     let any = "127.0.0.1:0";
@@ -49,6 +67,20 @@ fn dev_is_a_whole_system_in_one_process() {
     assert_eq!(code(&second), 4);
     let list = json(&output(tenure(dir.path()).args(["--server", server, "-o", "json", "ps"])));
     assert_eq!(list["tasks"][0]["status"], "COMPLETED");
+    let script = "[ $TENURE_ATTEMPT != 1 ] || { echo up; sleep 1000; }";
+    let mut run = tenure(dir.path());
+    run.args(["--server", server, "run", "--stop-grace", "100ms", "--", "sh", "-c", script]);
+    let mut run = Process::start(run.stdout(Stdio::piped()));
+    Lines::of_child(&mut run.0).wait_for("up");
     dev.signal(Signal::SIGTERM);
     assert_eq!(dev.0.wait().expect("it ends").code(), Some(0));
+    // Again at the same addresses: whoever waited, goes on.
+    let (http, listen) = (server.trim_start_matches("http://"), &ready["worker_address"]);
+    let listen = listen.as_str().expect("an address");
+    let args = ["-o", "json", "dev", "--end-with-stdin", "--http", http, "--listen", listen];
+    let _dev = Process::start(tenure(dir.path()).args(args).stdout(Stdio::null()));
+    assert_eq!(run.0.wait().expect("it ends").code(), Some(0));
+    let task =
+        json(&output(tenure(dir.path()).args(["--server", server, "-o", "json", "show", "2"])));
+    assert_eq!((task["attempt"].as_u64(), task["lost"].as_u64()), (Some(2), Some(0)), "{task:#}");
 }

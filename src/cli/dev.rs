@@ -1,6 +1,7 @@
 //! `tenure dev`: a master, a worker and the API in one process.
 
 use clap::Args;
+use tenure_adapters::driver::worker::WorkerHandle;
 
 use super::Context;
 use super::interrupt::{self, Signals};
@@ -44,7 +45,7 @@ impl DevArgs {
     }
 }
 
-/// Serves until a signal; what runs is ended then, and goes on at the next start.
+/// Serves until a signal.
 pub(crate) fn run(args: &DevArgs, context: &Context) -> Result<Exit, Failure> {
     node::start_logging("warn");
     let settings = &context.settings;
@@ -71,11 +72,20 @@ pub(crate) fn run(args: &DevArgs, context: &Context) -> Result<Exit, Failure> {
             }
             _ = signals.next() => {}
         }
+        output::note("ending: what runs is given back, and runs again at the next start (a second signal ends at once)");
         tokio::select! {
-            () = master.stop() => Ok(Exit::Done),
+            () = end(&worker, master) => Ok(Exit::Done),
             signal = signals.next() => Ok(Exit::Task(signal.code())),
         }
     })
+}
+
+/// Given back by its worker, an attempt counts against nothing.
+async fn end(worker: &WorkerHandle, master: Master) {
+    worker.drain().await;
+    worker.drain().await;
+    worker.closed().await;
+    master.stop().await;
 }
 
 fn announce(context: &Context, master: &Master) {

@@ -73,8 +73,16 @@ struct Common {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Run one command to its end, here or on a server, and end with its exit code
+    ///
+    /// Without a server (--server, TENURE_SERVER or tenure.toml) a master and a worker live in this process
+    /// for this one task. A failure ends it; --retries tries again. Ctrl-C cancels it; on a server's task it
+    /// only stops looking. A run that was killed is kept below the data directory: --resume goes on with it.
+    /// Exit codes: the task's own; 124 timeout, 125 Tenure itself failed, 127 no such program, 128+n signal n,
+    /// 130 Ctrl-C.
     Run(run::RunArgs),
     /// Start a master, a worker and the API in one process, to try things out
+    ///
+    /// All is kept in the data directory. What runs when it ends is run again at its next start.
     Dev(dev::DevArgs),
     /// Start a master: it decides, keeps the tasks, and serves the API
     Master(master::MasterArgs),
@@ -93,6 +101,8 @@ enum Command {
     /// Cancel a task: TERM, then KILL, for everything it started
     Cancel(cancel::CancelArgs),
     /// Hand in the same task once more
+    ///
+    /// What is over stays over, so this makes a new task of the same description and prints its id.
     Retry(retry::RetryArgs),
     /// List the connected workers
     Workers,

@@ -43,8 +43,8 @@ impl WorkerArgs {
     }
 }
 
-/// Works until a signal: the first drains (running tasks finish), a second ends at once, and the
-/// guardian ends what still runs.
+/// Works until a signal: the first drains (running tasks finish), a second gives back what still runs, a
+/// third ends at once, and the guardian ends what still runs.
 pub(crate) fn run(args: &WorkerArgs, context: &Context) -> Result<Exit, Failure> {
     node::start_logging("info");
     let settings = &context.settings;
@@ -78,7 +78,15 @@ pub(crate) fn run(args: &WorkerArgs, context: &Context) -> Result<Exit, Failure>
             end = worker.closed() => return node::end_of_worker(end),
             _ = signals.next() => {}
         }
-        output::note("draining: no new tasks; running ones finish (a second signal ends them)");
+        output::note(
+            "draining: no new tasks, running ones finish (a second signal gives them back)",
+        );
+        worker.drain().await;
+        tokio::select! {
+            end = worker.closed() => return node::end_of_worker(end),
+            _ = signals.next() => {}
+        }
+        output::note("giving back what still runs (a third signal ends at once)");
         worker.drain().await;
         tokio::select! {
             end = worker.closed() => node::end_of_worker(end),

@@ -54,7 +54,7 @@ impl Cluster {
         let mut command = tenure(self.path());
         command.args(["-o", "json", "worker", "--end-with-stdin", "--name", name, "--slots", "1"]);
         command.args(["--masters", &self.worker_address]).args(&self.timings);
-        command.envs(env.iter().copied()).stdout(Stdio::piped());
+        command.envs(env.iter().copied()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut process = Process::start(&mut command);
         Lines::of_child(&mut process.0).next();
         self.workers.retain(|(own, _)| own != name);
@@ -79,6 +79,11 @@ impl Cluster {
     pub(crate) fn worker(&mut self, name: &str) -> &mut Process {
         let found = self.workers.iter_mut().find(|(own, _)| own == name);
         &mut found.expect("one of ours").1
+    }
+
+    /// What the worker says.
+    pub(crate) fn stderr_of(&mut self, name: &str) -> Lines {
+        Lines::of(self.worker(name).0.stderr.take().expect("its stderr is piped, and taken once"))
     }
 
     pub(crate) fn signal_worker(&mut self, name: &str, signal: Signal) {
