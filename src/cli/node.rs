@@ -47,6 +47,8 @@ pub(crate) struct Master {
     http: SocketAddr,
     stop: watch::Sender<bool>,
     api: JoinHandle<std::io::Result<()>>,
+    // The API reads it for as long as it lives.
+    _started: watch::Sender<Option<MasterHandle>>,
 }
 
 impl Master {
@@ -65,27 +67,28 @@ impl Master {
         http: SocketAddr,
     ) -> Result<Master, Failure> {
         let frame_limit = settings.parse(keys::FRAME_LIMIT, "a number of bytes")?;
-        // First, since it is the one that people meet: a second master here fails on its port.
-        let listener = bind(http).await?;
         let options = MasterOptions {
             policy: settings.policy()?,
             listen,
             frame_limit,
             ..MasterOptions::new(dir)
         };
-        let handle = MasterHandle::start(options).await;
-        let handle = handle.map_err(|error| match error {
-            master::StartError::Dir(error) => dir_failure(&error),
-            error => Failure::unavailable(error.to_string()),
-        })?;
+        // First, so that people can ask how it is while it starts.
+        let listener = bind(http).await?;
         let http = listener
             .local_addr()
             .map_err(|error| Failure::unavailable(format!("{http}: {error}")))?;
+        let (started, served) = watch::channel(None);
         let (stop, mut stopped) = watch::channel(false);
-        let served = http::serve(listener, handle.clone(), async move {
+        let api = tokio::spawn(http::serve(listener, served, async move {
             let _ = stopped.wait_for(|stop| *stop).await;
-        });
-        Ok(Master { handle, http, stop, api: tokio::spawn(served) })
+        }));
+        let handle = MasterHandle::start(options).await.map_err(|error| match error {
+            master::StartError::Dir(error) => dir_failure(&error),
+            error => Failure::unavailable(error.to_string()),
+        })?;
+        started.send_replace(Some(handle.clone()));
+        Ok(Master { handle, http, stop, api, _started: started })
     }
 
     /// Where workers connect.

@@ -3,13 +3,15 @@
 use axum::extract::State;
 
 use super::problem::{Kind, Problem};
+use super::served::Served;
 use crate::driver::master::MasterHandle;
 
 pub(super) async fn live() -> &'static str {
     "alive\n"
 }
 
-pub(super) async fn ready(State(master): State<MasterHandle>) -> Result<&'static str, Problem> {
+pub(super) async fn ready(State(served): State<Served>) -> Result<&'static str, Problem> {
+    let master = served.borrow().clone().ok_or_else(not_leader)?;
     let status = master.status();
     if status.draining {
         return Err(Problem::new(Kind::Stopping, "this master is stopping; ask another one"));

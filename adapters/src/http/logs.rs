@@ -1,7 +1,7 @@
 //! A task's log as JSON lines or plain text, up to its end if the client follows.
 
 use axum::body::{Body, Bytes};
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use axum::http::{HeaderMap, Uri, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
@@ -11,8 +11,8 @@ use tenure_core::ids::Attempt;
 use super::log_follow::{Follower, Position};
 use super::problem::{Kind, Problem};
 use super::request;
+use super::served::Master;
 use super::shapes::LogRecord;
-use crate::driver::master::MasterHandle;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -32,7 +32,7 @@ enum Format {
 }
 
 pub(super) async fn get(
-    State(master): State<MasterHandle>,
+    Master(master): Master,
     Path(id): Path<String>,
     headers: HeaderMap,
     uri: Uri,

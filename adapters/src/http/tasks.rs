@@ -2,8 +2,8 @@
 
 use axum::Json;
 use axum::body::Bytes;
+use axum::extract::Path;
 use axum::extract::rejection::BytesRejection;
-use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
@@ -15,6 +15,7 @@ use tenure_core::store::Status;
 
 use super::health::{not_leader, store_failed};
 use super::problem::{Kind, Problem};
+use super::served::Master;
 use super::shapes::{Cancel, NewTask, Submitted, Task, TaskDetail, TaskList};
 use super::submission::random_text;
 use super::{request, view};
@@ -28,7 +29,7 @@ const PAGE: u32 = 50;
 const LONGEST_PAGE: u32 = 1_000;
 
 pub(super) async fn submit(
-    State(master): State<MasterHandle>,
+    Master(master): Master,
     headers: HeaderMap,
     bytes: Result<Bytes, BytesRejection>,
 ) -> Result<Response, Problem> {
@@ -95,10 +96,7 @@ pub(super) struct ListQuery {
     limit: Option<u32>,
 }
 
-pub(super) async fn list(
-    State(master): State<MasterHandle>,
-    uri: Uri,
-) -> Result<Json<TaskList>, Problem> {
+pub(super) async fn list(Master(master): Master, uri: Uri) -> Result<Json<TaskList>, Problem> {
     let query: ListQuery = request::query(&uri)?;
     let limit = query.limit.unwrap_or(PAGE);
     if !(1..=LONGEST_PAGE).contains(&limit) {
@@ -184,7 +182,7 @@ fn has_room(worker: &WorkerStatus, view: &TaskView) -> bool {
 }
 
 pub(super) async fn get(
-    State(master): State<MasterHandle>,
+    Master(master): Master,
     Path(id): Path<String>,
 ) -> Result<Json<TaskDetail>, Problem> {
     let task = request::task_id(&id)?;
@@ -211,7 +209,7 @@ pub(super) struct CancelQuery {
 }
 
 pub(super) async fn cancel(
-    State(master): State<MasterHandle>,
+    Master(master): Master,
     Path(id): Path<String>,
     uri: Uri,
 ) -> Result<Response, Problem> {
@@ -238,7 +236,7 @@ pub(super) struct RetryQuery {
 
 /// What is over stays over, so this makes a new task of the same description.
 pub(super) async fn retry(
-    State(master): State<MasterHandle>,
+    Master(master): Master,
     Path(id): Path<String>,
     headers: HeaderMap,
     uri: Uri,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use axum::http::Uri;
 use serde::Deserialize;
 use tenure_core::ids::TaskId;
@@ -12,9 +12,9 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, timeout_at};
 
 use super::problem::Problem;
+use super::served::Master;
 use super::shapes::TaskDetail;
 use super::{request, tasks, view};
-use crate::driver::master::MasterHandle;
 
 /// Below what proxies and clients give up after.
 const LONGEST: Duration = Duration::from_secs(60);
@@ -27,7 +27,7 @@ pub(super) struct WaitQuery {
 
 /// The task once it is over; or as it is, when time is up.
 pub(super) async fn get(
-    State(master): State<MasterHandle>,
+    Master(master): Master,
     Path(id): Path<String>,
     uri: Uri,
 ) -> Result<Json<TaskDetail>, Problem> {

@@ -3,18 +3,18 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::State;
 
+use super::served::Master;
 use super::shapes::{Leader, Worker, WorkerList};
 use super::view;
-use crate::driver::master::{MasterHandle, WorkerStatus};
+use crate::driver::master::WorkerStatus;
 
-pub(super) async fn list(State(master): State<MasterHandle>) -> Json<WorkerList> {
+pub(super) async fn list(Master(master): Master) -> Json<WorkerList> {
     let workers = master.workers().await.iter().map(worker).collect();
     Json(WorkerList { workers, as_of: view::time(master.clock().now()) })
 }
 
-pub(super) async fn leader(State(master): State<MasterHandle>) -> Json<Leader> {
+pub(super) async fn leader(Master(master): Master) -> Json<Leader> {
     let leads = master.status().leads;
     Json(Leader {
         leads: leads.is_some(),
