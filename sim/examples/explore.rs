@@ -1,11 +1,13 @@
-//! Explores a scenario: `explore [scenario] [faults] [jobs] [budget in s]`, `explore swarm [seeds] [faults] [jobs]`,
-//! or `explore trace [scenario]` for the history without faults.
+//! Explores a scenario: `explore [scenario] [faults] [jobs] [budget in s] [all] [kinds=pause,break]` (`all` goes on
+//! after a violation), `explore swarm [seeds] [faults] [jobs]`, `explore trace [scenario]` for the history
+//! without faults, or `explore replay <json>` for every line of a history.
 
 use std::process::ExitCode;
 use std::time::Duration;
 
 use tenure_core::rules::Rules;
 use tenure_sim::choices::Choices;
+use tenure_sim::faults::{Fault, FaultSet};
 use tenure_sim::scenario::Scenario;
 use tenure_sim::world::World;
 use tenure_sim::{ExploreOptions, Replay, ScenarioName, SwarmOptions, explore, replay, swarm};
@@ -35,13 +37,22 @@ fn main() -> ExitCode {
                 faults: number(1, 1) as u32,
                 jobs: number(2, 2) as usize,
                 budget: args.get(3).map(|_| Duration::from_secs(number(3, 60))),
-                stop_at_first: args.get(4).is_none(),
+                kinds: kinds(&args),
+                stop_at_first: args.get(4).is_none_or(|text| text != "all"),
                 ..ExploreOptions::default()
             })
         }
     };
     println!("{}", report.text(true));
     ExitCode::from(report.outcome.exit_code())
+}
+
+fn kinds(args: &[String]) -> FaultSet {
+    let Some(names) = args.iter().find_map(|text| text.strip_prefix("kinds=")) else {
+        return FaultSet::ALL;
+    };
+    let kinds = names.split(',').filter_map(Fault::of_name);
+    kinds.fold(FaultSet::NONE, |set, kind| set.and(FaultSet::of(&[kind])))
 }
 
 fn trace(name: &str) -> ExitCode {

@@ -25,6 +25,7 @@ impl<T> Heap<T> {
         self.seq = 0;
     }
 
+    #[inline]
     pub(crate) fn push(&mut self, at: u64, thing: T) {
         let place = match self.free.pop() {
             Some(place) => {
@@ -42,6 +43,7 @@ impl<T> Heap<T> {
         self.keys.push(Reverse((key, place)));
     }
 
+    #[inline]
     pub(crate) fn pop(&mut self) -> Option<(u64, T)> {
         let Reverse((key, place)) = self.keys.pop()?;
         let thing = self.things[place as usize].take().expect("each key has its thing");

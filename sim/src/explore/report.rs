@@ -21,6 +21,8 @@ pub enum Outcome {
     Violated,
     /// The budget was used up before everything was seen.
     BudgetUsedUp,
+    /// Nothing was violated, but something was not tried that should have been: see the empty cells.
+    Uncovered,
 }
 
 impl Outcome {
@@ -29,7 +31,7 @@ impl Outcome {
     pub fn exit_code(self) -> u8 {
         match self {
             Outcome::Clean => 0,
-            Outcome::Violated => 10,
+            Outcome::Violated | Outcome::Uncovered => 10,
             Outcome::BudgetUsedUp => 11,
         }
     }
@@ -121,7 +123,7 @@ impl Report {
             faults,
             seed: options.seed,
             jobs: options.jobs,
-            outcome: outcome(tally),
+            outcome: outcome(tally, empty.is_empty()),
             complete: tally.complete,
             histories: tally.histories,
             events: tally.steps,
@@ -140,6 +142,12 @@ impl Report {
             violations: Vec::new(),
             matrix: tally.coverage.clone(),
         }
+    }
+
+    /// The report for programs.
+    #[must_use]
+    pub fn json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("a report holds nothing that JSON cannot")
     }
 
     /// The report for people; `matrix` adds the coverage.
@@ -184,12 +192,11 @@ impl Report {
     }
 }
 
-fn outcome(tally: &Tally) -> Outcome {
-    if tally.violations > 0 {
-        Outcome::Violated
-    } else if tally.complete {
-        Outcome::Clean
-    } else {
-        Outcome::BudgetUsedUp
+fn outcome(tally: &Tally, covered: bool) -> Outcome {
+    match (tally.violations, tally.complete, covered) {
+        (0, true, true) => Outcome::Clean,
+        (0, true, false) => Outcome::Uncovered,
+        (0, false, _) => Outcome::BudgetUsedUp,
+        (_, _, _) => Outcome::Violated,
     }
 }

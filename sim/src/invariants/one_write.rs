@@ -33,8 +33,12 @@ impl OneWrite {
         Ok(())
     }
 
-    /// A master reads one row, or all of them.
+    /// A master reads one row; or all of them, at the beginning of a term: what it ordered in the one before
+    /// is fenced off by it.
     pub fn on_read(&mut self, master: Incarnation, task: Option<TaskId>) {
+        if task.is_none() {
+            self.under_way.retain(|(by, _, _)| *by != master);
+        }
         self.unknown.retain(|(by, of)| *by != master || task.is_some_and(|task| task != *of));
     }
 

@@ -15,6 +15,8 @@ use super::Checked;
 pub struct Patience {
     terms: Vec<(Epoch, usize, Time)>,
     heard: Vec<(usize, WorkerId, Time)>,
+    /// Every process of a worker, in the order in which they started.
+    born: Vec<Holder>,
     greeted: Vec<(usize, Holder, Time)>,
     ordered: Vec<(usize, AttemptRef, Time)>,
 }
@@ -27,6 +29,7 @@ impl Patience {
     pub fn reset(&mut self) {
         self.terms.clear();
         self.heard.clear();
+        self.born.clear();
         self.greeted.clear();
         self.ordered.clear();
     }
@@ -42,6 +45,11 @@ impl Patience {
             Some((_, _, last)) => *last = now,
             None => self.heard.push((master, worker, now)),
         }
+    }
+
+    /// A worker's process starts.
+    pub fn on_born(&mut self, holder: Holder) {
+        self.born.push(holder);
     }
 
     /// A master greeted this process of a worker.
@@ -81,7 +89,7 @@ impl Patience {
             *by == master
                 && greeted.worker == holder.worker
                 && greeted.incarnation != holder.incarnation
-                && self.is_later(master, holder, *greeted)
+                && self.is_later(holder, *greeted)
         });
         match next {
             Some((_, _, at)) if now.since(*at) > AT_ONCE => {
@@ -91,10 +99,9 @@ impl Patience {
         }
     }
 
-    fn is_later(&self, master: usize, before: Holder, after: Holder) -> bool {
-        let place =
-            |holder| self.greeted.iter().position(|(by, of, _)| *by == master && *of == holder);
-        place(before) < place(after)
+    fn is_later(&self, before: Holder, after: Holder) -> bool {
+        let born = |holder| self.born.iter().position(|born| *born == holder);
+        born(before) < born(after)
     }
 
     /// An attempt was given up under this epoch.
@@ -164,6 +171,8 @@ mod tests {
         let old = super::super::samples::HOLDER;
         let new = Holder { incarnation: tenure_core::ids::Incarnation(12), ..old };
         let mut patience = Patience::default();
+        patience.on_born(old);
+        patience.on_born(new);
         patience.on_greeted(0, old, Time(0));
         assert_eq!(patience.on_given_up(0, old, Time(9_000)), Ok(()));
         patience.on_greeted(0, new, Time(5_000));

@@ -18,6 +18,7 @@ const ENDS_AFTER: u64 = 5;
 
 impl World {
     /// Tells an agent something, if it listens: a paused one will hear it later.
+    #[inline]
     pub(super) fn tell_agent(&mut self, index: usize, event: AgentEvent) {
         match self.workers[index].life.state {
             State::Up => self.handle_agent(index, event),

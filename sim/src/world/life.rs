@@ -112,12 +112,10 @@ impl World {
         }
         for index in 0..self.scenario.masters {
             self.masters[index].life.state = State::Killed;
-            self.pending += 1;
             self.after(8 * index as u64, Coming::Restart(NodeId::Master(index)));
         }
         for index in 0..self.scenario.workers.len() {
             self.workers[index].life.state = State::Killed;
-            self.pending += 1;
             self.after(10 + index as u64, Coming::Restart(NodeId::Worker(index)));
         }
         for task in 0..self.scenario.tasks.len() {
@@ -161,7 +159,6 @@ impl World {
             _ => (State::Killed, FAST_RESTART),
         };
         self.end(node, state);
-        self.pending += 1;
         self.healed_at(self.now + tenure_core::time::Millis(back));
         self.after(back, Coming::Restart(node));
     }
@@ -169,7 +166,6 @@ impl World {
     /// Ends a node's process without a fault: it wanted to end, and its supervisor starts it again.
     pub(super) fn exit(&mut self, node: NodeId) {
         self.end(node, State::Killed);
-        self.pending += 1;
         self.after(super::DIAL_TIMEOUT, Coming::Restart(node));
     }
 
@@ -211,7 +207,6 @@ impl World {
 
     /// A node starts: for the first time or again.
     pub(super) fn restart(&mut self, node: NodeId) {
-        self.pending -= 1;
         self.note_life(node, "starts");
         match node {
             NodeId::Master(index) => {
@@ -231,6 +226,7 @@ impl World {
                 known.life.state = State::Up;
                 let remembered = known.disk.remembered();
                 self.oracle.outbox.on_boot(worker_id(index), &remembered.outcomes);
+                self.oracle.patience.on_born(Holder { worker: worker_id(index), incarnation });
                 self.reset_sessions(node);
                 self.tell_agent(index, AgentEvent::Booted(remembered));
             }

@@ -15,6 +15,7 @@ use crate::invariants::{Property, outbox};
 
 impl World {
     /// Tells a master something, if it listens: a paused one will hear it later.
+    #[inline]
     pub(super) fn tell_master(&mut self, index: usize, event: MasterEvent) {
         match self.masters[index].life.state {
             State::Up => self.handle_master(index, event),
