@@ -44,7 +44,7 @@ fn main() -> ExitCode {
         }
     };
     println!("{}", report.text(true));
-    ExitCode::from(report.outcome.exit_code())
+    ExitCode::from(report.exit_code())
 }
 
 fn kinds(args: &[String]) -> FaultSet {

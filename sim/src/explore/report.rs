@@ -21,8 +21,6 @@ pub enum Outcome {
     Violated,
     /// The budget was used up before everything was seen.
     BudgetUsedUp,
-    /// Nothing was violated, but something was not tried that should have been: see the empty cells.
-    Uncovered,
 }
 
 impl Outcome {
@@ -31,7 +29,7 @@ impl Outcome {
     pub fn exit_code(self) -> u8 {
         match self {
             Outcome::Clean => 0,
-            Outcome::Violated | Outcome::Uncovered => 10,
+            Outcome::Violated => 10,
             Outcome::BudgetUsedUp => 11,
         }
     }
@@ -123,7 +121,7 @@ impl Report {
             faults,
             seed: options.seed,
             jobs: options.jobs,
-            outcome: outcome(tally, empty.is_empty()),
+            outcome: outcome(tally),
             complete: tally.complete,
             histories: tally.histories,
             events: tally.steps,
@@ -141,6 +139,16 @@ impl Report {
                 .collect(),
             violations: Vec::new(),
             matrix: tally.coverage.clone(),
+        }
+    }
+
+    /// The exit code of a program that ran this: a run that should have tried more than it did is as bad as
+    /// one that found something.
+    #[must_use]
+    pub fn exit_code(&self) -> u8 {
+        match self.outcome {
+            Outcome::Clean if !self.empty_cells.is_empty() => Outcome::Violated.exit_code(),
+            outcome => outcome.exit_code(),
         }
     }
 
@@ -192,11 +200,10 @@ impl Report {
     }
 }
 
-fn outcome(tally: &Tally, covered: bool) -> Outcome {
-    match (tally.violations, tally.complete, covered) {
-        (0, true, true) => Outcome::Clean,
-        (0, true, false) => Outcome::Uncovered,
-        (0, false, _) => Outcome::BudgetUsedUp,
-        (_, _, _) => Outcome::Violated,
+fn outcome(tally: &Tally) -> Outcome {
+    match (tally.violations, tally.complete) {
+        (0, true) => Outcome::Clean,
+        (0, false) => Outcome::BudgetUsedUp,
+        (_, _) => Outcome::Violated,
     }
 }

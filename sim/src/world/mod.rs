@@ -352,7 +352,8 @@ impl World {
     fn heals_after(&mut self, delay: u64) {
         self.healed_at(self.now + Millis(delay));
         self.pending += 1;
-        self.after(delay, Coming::Heal);
+        // Behind the last thing that the fault does.
+        self.after(delay + 1, Coming::Heal);
     }
 
     fn count_step(&mut self, node: NodeId, kind: u8, about: u64) {
