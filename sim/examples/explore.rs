@@ -1,4 +1,4 @@
-//! Explores a scenario: `explore [scenario] [faults] [jobs] [budget in s] [all] [kinds=pause,break]` (`all` goes on
+//! Explores a scenario: `explore [scenario] [faults] [jobs] [budget in s] [all] [kinds=pause,break] [seed=2]` (`all` goes on
 //! after a violation), `explore swarm [seeds] [faults] [jobs]`, `explore trace [scenario]` for the history
 //! without faults, or `explore replay <json>` for every line of a history.
 
@@ -38,6 +38,7 @@ fn main() -> ExitCode {
                 jobs: number(2, 2) as usize,
                 budget: args.get(3).map(|_| Duration::from_secs(number(3, 60))),
                 kinds: kinds(&args),
+                seed: seed(&args),
                 stop_at_first: args.get(4).is_none_or(|text| text != "all"),
                 ..ExploreOptions::default()
             })
@@ -53,6 +54,11 @@ fn kinds(args: &[String]) -> FaultSet {
     };
     let kinds = names.split(',').filter_map(Fault::of_name);
     kinds.fold(FaultSet::NONE, |set, kind| set.and(FaultSet::of(&[kind])))
+}
+
+fn seed(args: &[String]) -> u64 {
+    let named = args.iter().find_map(|text| text.strip_prefix("seed="));
+    named.and_then(|text| text.parse().ok()).unwrap_or(1)
 }
 
 fn trace(name: &str) -> ExitCode {

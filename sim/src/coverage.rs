@@ -218,13 +218,12 @@ fn need(scenario: ScenarioName, action: Action) -> Need {
         A::Keep => Need::Faults(if scenario == S::Queue { 2 } else { 3 }),
         A::SendStop | A::Stop => Need::Faults(match scenario {
             S::Cancel => 1,
-            S::Slots | S::Queue | S::Patience => 2,
-            S::Dispatch | S::Retry | S::Failure => 3,
+            S::Slots | S::Patience => 2,
+            S::Dispatch | S::Retry | S::Queue | S::Failure => 3,
         }),
-        A::SendHeartbeat | A::SendHeartbeatAck | A::RenewTerm | A::MarkStarted if !long => {
-            Need::Faults(2)
-        }
-        A::MarkStarted if scenario == S::Failure => Need::Faults(2),
+        A::SendHeartbeat | A::SendHeartbeatAck | A::RenewTerm if !long => Need::Faults(2),
+        // Noted once an attempt has run for a second.
+        A::MarkStarted if scenario != S::Patience => Need::Faults(2),
         // Submitted while a worker is idle, a task is claimed with its insert.
         A::Insert if scenario == S::Queue => Need::Faults(1),
         A::Insert => Need::Faults(2),
