@@ -164,6 +164,7 @@ fn documented_samples() -> Vec<Message> {
             current_task_id: "7".into(),
             inventory: Some(inventory()),
             incarnation: RAN_BY,
+            progress: vec![Progress { at: Some(AT), text: "1/2".into(), at_ms: 1_700_000_000_000 }],
         }),
         Message::from(ExecuteTaskRequest {
             task_id: "7".into(),
