@@ -5,18 +5,21 @@
 //! | `to_master` | what workers say: a master reads it, a worker writes it |
 //! | `documented` | what documented workers say |
 //! | `to_worker` | what masters say: a worker reads it, a master writes it |
+//! | `progress` | what running attempts say of themselves, beside what core reads |
 //! | `parts` | attempts, inventories, enums |
 //!
-//! Log lines and their acknowledgements never reach core; whoever has the connection keeps them.
+//! Log lines, their acknowledgements and progress never reach core; whoever has the connection keeps them.
 
 mod documented;
 mod parts;
+mod progress;
 mod to_master;
 mod to_worker;
 
 use thiserror::Error;
 
 pub use documented::{DocumentedLog, read_documented, reward_in};
+pub use progress::{Progress, progress_in, write_progress};
 pub use to_master::{WorkerIdentity, attempts_in, read_to_master, write_to_master};
 pub use to_worker::{read_to_worker, write_to_worker};
 

@@ -9,6 +9,7 @@
 //! | `connection` | one worker's connection, as its own task reads it |
 //! | `peer` | what that task and the loop share |
 //! | `logs` | log lines, on a path of their own |
+//! | `progress` | what running attempts say of themselves |
 //! | `status` | what people see |
 
 mod connection;
@@ -16,6 +17,7 @@ mod logs;
 mod options;
 mod orders;
 mod peer;
+mod progress;
 mod run;
 mod start;
 mod status;
@@ -27,13 +29,14 @@ use std::sync::Arc;
 
 use tenure_core::command::Reply;
 use tenure_core::event::Ask;
-use tenure_core::ids::{Incarnation, TaskId};
+use tenure_core::ids::{AttemptRef, Incarnation, TaskId};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
 pub use options::{MasterOptions, StartError};
 pub use status::{MasterStatus, WorkerStatus};
 
 use crate::clock::Clock;
+use crate::convert::Progress;
 use crate::logs::LogStore;
 use crate::names::Names;
 use crate::sql::SqliteStore;
@@ -59,6 +62,7 @@ struct Shared {
     logs: Arc<LogStore>,
     names: Arc<Names>,
     complaints: Arc<Complaints>,
+    progress: Arc<progress::Board>,
 }
 
 impl MasterHandle {
@@ -118,6 +122,12 @@ impl MasterHandle {
     #[must_use]
     pub fn logs(&self) -> &LogStore {
         &self.shared.logs
+    }
+
+    /// What a running attempt last said of itself, while its worker has a session.
+    #[must_use]
+    pub fn progress(&self, at: AttemptRef) -> Option<Progress> {
+        self.shared.progress.of(at)
     }
 
     /// The names of workers and labels.

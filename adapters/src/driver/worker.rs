@@ -9,6 +9,7 @@
 //! | `disk` | the thread that writes records |
 //! | `attempts`, `attempt`, `output`, `report`, `gpus`, `routes` | running commands |
 //! | `shipper` | their log lines, from the disk to the master |
+//! | `progress` | what they say of themselves, until a heartbeat takes it along |
 //! | `leftovers` | processes of an earlier start |
 //! | `fault` | a hook for tests |
 
@@ -21,6 +22,7 @@ mod input;
 mod leftovers;
 mod options;
 mod output;
+mod progress;
 mod report;
 mod routes;
 mod run;

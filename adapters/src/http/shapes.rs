@@ -117,6 +117,17 @@ pub struct Task {
     pub changed_at: String,
     /// Not to be tried again before this.
     pub not_before_at: Option<String>,
+    /// What it last said of itself. Only while RUNNING, and while its worker is connected.
+    pub progress: Option<Progress>,
+}
+
+/// How far a task is, in its own words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Progress {
+    /// The words.
+    pub text: String,
+    /// When its worker found them, by the worker's clock.
+    pub at: String,
 }
 
 /// A task with its attempts and its story: `GET /api/v1/tasks/{id}`.

@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use tenure_core::command::Reply;
 use tenure_core::event::Ask;
-use tenure_core::ids::TaskId;
+use tenure_core::ids::{AttemptRef, TaskId};
 use tenure_core::spec::{IdempotencyKey, Payload, Submission};
 use tenure_core::store::Status;
 
@@ -19,6 +19,7 @@ use super::served::Master;
 use super::shapes::{Cancel, NewTask, Submitted, Task, TaskDetail, TaskList};
 use super::submission::random_text;
 use super::{request, view};
+use crate::convert::Progress;
 use crate::driver::master::{MasterHandle, WorkerStatus};
 use crate::sql::{ListFilter, StoreError, TaskView};
 
@@ -137,7 +138,7 @@ fn statuses(list: &str) -> Result<Vec<Status>, Problem> {
 
 async fn shown(master: &MasterHandle, view: &TaskView) -> Result<Task, Problem> {
     let body = view::body(view.row.task, &payload(master, view.row.task).await?);
-    Ok(view::task(view, &body, waits_for(master, view).await))
+    Ok(view::task(view, &body, waits_for(master, view).await, progress(master, view)))
 }
 
 async fn payload(master: &MasterHandle, task: TaskId) -> Result<Payload, Problem> {
@@ -163,6 +164,12 @@ async fn waits_for(master: &MasterHandle, view: &TaskView) -> Option<&'static st
         return Some("no_fitting_worker");
     }
     Some(if fitting.any(|worker| has_room(worker, view)) { "dispatching" } else { "busy" })
+}
+
+/// What the running attempt of a task last said of itself.
+fn progress(master: &MasterHandle, view: &TaskView) -> Option<Progress> {
+    let attempt = view.row.attempt.filter(|_| view.row.status == Status::Running)?;
+    master.progress(AttemptRef::new(view.row.task, attempt))
 }
 
 /// Whether an idle worker of this kind could run the task.
@@ -197,7 +204,8 @@ pub(super) async fn detail(master: &MasterHandle, task: TaskId) -> Result<TaskDe
     let body = view::body(task, &payload(master, task).await?);
     let attempts = store.attempts(task).await.map_err(|error| unreadable(&error))?;
     let events = store.events(task).await.map_err(|error| unreadable(&error))?;
-    let shown = view::task(&found, &body, waits_for(master, &found).await);
+    let waits_for = waits_for(master, &found).await;
+    let shown = view::task(&found, &body, waits_for, progress(master, &found));
     Ok(view::detail(shown, body, &attempts, &events))
 }
 

@@ -8,7 +8,8 @@ use tenure_core::store::{AttemptEnd, LoseReason, Status};
 use tenure_core::time::Time;
 use tenure_proto::messages::{OutcomeReport, TaskBody};
 
-use super::shapes::{Attempt, Event, Outcome, Task, TaskDetail};
+use super::shapes::{Attempt, Event, Outcome, Progress, Task, TaskDetail};
+use crate::convert;
 use crate::sql::{AttemptView, EventView, TaskView};
 
 /// A time as the API writes it.
@@ -63,7 +64,12 @@ fn reason(reason: LoseReason) -> &'static str {
 }
 
 /// A task without its story.
-pub(super) fn task(view: &TaskView, body: &TaskBody, waits_for: Option<&str>) -> Task {
+pub(super) fn task(
+    view: &TaskView,
+    body: &TaskBody,
+    waits_for: Option<&str>,
+    progress: Option<convert::Progress>,
+) -> Task {
     let row = &view.row;
     let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     Task {
@@ -92,6 +98,8 @@ pub(super) fn task(view: &TaskView, body: &TaskBody, waits_for: Option<&str>) ->
         changed_at: time(view.changed_at),
         not_before_at: (row.status == Status::Pending && row.not_before > row.submitted_at)
             .then(|| time(row.not_before)),
+        progress: progress
+            .map(|said| Progress { text: said.text.to_string(), at: time(Time(said.at_ms)) }),
     }
 }
 

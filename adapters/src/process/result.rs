@@ -1,7 +1,7 @@
 //! What a task says about itself: its result file, and lines of its output that mean something.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
@@ -12,6 +12,9 @@ pub const RESULT_LIMIT: u64 = 1 << 20;
 
 /// A progress text is for one line of a table.
 pub const PROGRESS_LIMIT: usize = 256;
+
+/// Where the last line of a progress file is looked for, in bytes from its end.
+const PROGRESS_TAIL: u64 = 16 << 10;
 
 /// What a task left when it ended.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -92,7 +95,8 @@ fn is_decimal(text: &str) -> bool {
     plain && text.len() <= 64 && text.parse::<f64>().is_ok_and(f64::is_finite)
 }
 
-fn shorten(text: &str) -> &str {
+/// At most [`PROGRESS_LIMIT`] bytes of it, cut between characters.
+pub fn shorten(text: &str) -> &str {
     &text[..text.floor_char_boundary(PROGRESS_LIMIT)]
 }
 
@@ -123,25 +127,40 @@ pub fn read_json(path: &Path) -> Result<Option<serde_json::Value>, String> {
     })
 }
 
-/// The last line of a progress file.
+/// The last line of a progress file, which may grow for as long as its task runs.
 pub fn read_progress(path: &Path) -> Option<String> {
-    let bytes = read_bounded(path, RESULT_LIMIT).ok()?;
+    let bytes = read_tail(path, PROGRESS_TAIL).ok()?;
     let text = String::from_utf8_lossy(&bytes);
     let last = text.lines().rev().map(str::trim).find(|line| !line.is_empty())?;
     Some(shorten(last).to_owned())
 }
 
-/// At most one byte above the limit, and only from a regular file: the task may have put a FIFO, a
-/// device or a link there, on which a worker must not hang or tell secrets.
+/// At most one byte above the limit.
 fn read_bounded(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_regular(path)?.take(limit + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// The end of the file.
+fn read_tail(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    let mut file = open_regular(path)?;
+    let end = file.metadata()?.len();
+    file.seek(SeekFrom::Start(end.saturating_sub(limit)))?;
+    let mut bytes = Vec::new();
+    file.take(limit).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Only a regular file: the task may have put a FIFO, a device or a link there, on which a worker must
+/// not hang or tell secrets.
+fn open_regular(path: &Path) -> io::Result<File> {
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
     let file: File = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
     if !file.metadata()?.is_file() {
         return Err(io::Error::other("it is not a regular file"));
     }
-    let mut bytes = Vec::new();
-    file.take(limit + 1).read_to_end(&mut bytes)?;
-    Ok(bytes)
+    Ok(file)
 }
 
 #[cfg(test)]
@@ -183,6 +202,16 @@ mod tests {
         let line = format!("progress {}", "é".repeat(300));
         let Meaning::Progress(text) = meaning(line.as_bytes()) else { panic!("progress") };
         assert_eq!(text.len(), PROGRESS_LIMIT);
+    }
+
+    #[test]
+    fn the_last_line_of_a_progress_file_counts_however_long_the_file() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("progress");
+        std::fs::write(&path, "step\n".repeat(1 << 18) + "the last\n\n").expect("written");
+        assert_eq!(read_progress(&path).as_deref(), Some("the last"));
+        std::fs::write(&path, " \n").expect("written");
+        assert_eq!(read_progress(&path), None);
     }
 
     #[test]

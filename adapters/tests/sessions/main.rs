@@ -7,5 +7,6 @@ mod lines;
 mod load;
 mod logs;
 mod masters;
+mod progress;
 mod real;
 mod support;

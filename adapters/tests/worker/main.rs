@@ -3,6 +3,7 @@
 mod drain;
 mod logs;
 mod outcomes;
+mod progress;
 mod restart;
 mod run;
 mod support;

@@ -62,6 +62,7 @@ impl Master {
             hello: pb::Hello::default(),
             last_beat: None,
             beats: 0,
+            progress: Vec::new(),
             lines: BTreeMap::new(),
             acks_logs: true,
             until: tokio::time::Instant::now() + PATIENCE,
@@ -92,6 +93,8 @@ pub(crate) struct Session {
     pub(crate) hello: pb::Hello,
     pub(crate) last_beat: Option<pb::Inventory>,
     pub(crate) beats: u32,
+    /// Progress as it came in heartbeats of this session: task and text.
+    pub(crate) progress: Vec<(u64, String)>,
     /// Lines by attempt, as they came in this session.
     pub(crate) lines: BTreeMap<(u64, u32), Vec<pb::LogLine>>,
     /// Whether it says that lines are stored.
@@ -215,6 +218,13 @@ impl Session {
         }
     }
 
+    /// Reads until a heartbeat says this of the task.
+    pub(crate) async fn progress_of(&mut self, task: u64, text: &str) {
+        while !self.progress.iter().any(|(of, said)| (*of, said.as_str()) == (task, text)) {
+            self.step().await;
+        }
+    }
+
     /// Reads one message that belongs to heartbeats and logs; any other is a fault.
     async fn step(&mut self) {
         let message = self.read().await.expect("the session goes on");
@@ -238,6 +248,9 @@ impl Session {
             Message::Heartbeat(beat) => {
                 self.beats += 1;
                 self.last_beat = beat.inventory;
+                for said in beat.progress {
+                    self.progress.push((said.at.expect("an attempt").task, said.text));
+                }
                 self.say(pb::HeartbeatAck { epoch: EPOCH }).await;
                 None
             }

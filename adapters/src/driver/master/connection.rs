@@ -16,9 +16,10 @@ use tokio::time::Instant;
 
 use super::logs::LogPath;
 use super::peer::{About, Peer};
+use super::progress::{Board, Part};
 use super::run::Input;
 use crate::convert::{
-    ConvertError, Dialect, attempts_in, read_documented, read_to_master, reward_in,
+    ConvertError, Dialect, attempts_in, progress_in, read_documented, read_to_master, reward_in,
 };
 use crate::logs::{Line, LogStore};
 use crate::names::Names;
@@ -37,6 +38,7 @@ pub(super) struct Service {
     pub(super) names: Arc<Names>,
     pub(super) logs: Arc<LogStore>,
     pub(super) complaints: Arc<Complaints>,
+    pub(super) progress: Arc<Board>,
     pub(super) limits: Limits,
     pub(super) hello_timeout: Duration,
     pub(super) idle_timeout: Duration,
@@ -89,7 +91,9 @@ pub(super) async fn serve(service: Service, stream: TcpStream, address: SocketAd
     let (incoming, out, writer) = session::open(stream, service.limits, service.write_timeout);
     let complaints = Arc::clone(&service.complaints);
     let peer = Arc::new(Peer::new(id, address, out, complaints));
-    let connection = Connection { service, peer: Arc::clone(&peer), logs: LogPath::new() };
+    let progress = Part::new(Arc::clone(&service.progress), id);
+    let logs = LogPath::new();
+    let connection = Connection { service, peer: Arc::clone(&peer), logs, progress };
     connection.run(incoming).await;
     if let Ok(Err(error)) = writer.await
         && error.kind() == io::ErrorKind::TimedOut
@@ -102,6 +106,7 @@ struct Connection {
     service: Service,
     peer: Arc<Peer>,
     logs: LogPath,
+    progress: Part,
 }
 
 impl Connection {
@@ -204,12 +209,21 @@ impl Connection {
         self.service.inputs.send(Input::Received(self.peer.id, said)).await.is_ok()
     }
 
-    async fn native(&mut self, message: Message) -> Result<Option<ToMaster>, Breach> {
+    async fn native(&mut self, mut message: Message) -> Result<Option<ToMaster>, Breach> {
         if let Message::Hello(hello) = &message {
             let positions = self.log_positions(hello).await;
             self.peer.introduce(Dialect::Native, About::of_hello(hello, positions));
         }
-        Ok(read_to_master(message, &self.service.names)?)
+        let news = match &mut message {
+            Message::Heartbeat(beat) => progress_in(beat),
+            _ => Vec::new(),
+        };
+        let said = read_to_master(message, &self.service.names)?;
+        // A peer whose hello was not acknowledged speaks for no worker.
+        if let Some(said) = said.as_ref().filter(|_| self.peer.is_live()) {
+            self.progress.on_said(said, news);
+        }
+        Ok(said)
     }
 
     fn documented(&self, message: &Message) -> Result<Option<ToMaster>, Breach> {

@@ -103,6 +103,7 @@ fn run(options: MasterOptions, parts: Parts) -> MasterHandle {
     let (inputs, waiting) = mpsc::channel(INPUTS);
     let (status_sender, status) = watch::channel(MasterStatus::default());
     let changes = broadcast::Sender::new(CHANGES);
+    let progress = Arc::default();
     let shared = Arc::new(Shared {
         address: parts.address,
         incarnation: parts.incarnation,
@@ -112,12 +113,14 @@ fn run(options: MasterOptions, parts: Parts) -> MasterHandle {
         logs: Arc::clone(&parts.logs),
         names: Arc::clone(&parts.names),
         complaints: Arc::clone(&parts.complaints),
+        progress: Arc::clone(&progress),
     });
     let service = Service {
         inputs: inputs.clone(),
         names: Arc::clone(&parts.names),
         logs: Arc::clone(&parts.logs),
         complaints: Arc::clone(&parts.complaints),
+        progress,
         limits: parts.limits,
         hello_timeout: options.hello_timeout,
         idle_timeout: options.idle_limit(),

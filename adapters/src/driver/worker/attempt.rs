@@ -15,6 +15,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::fault::Fault as TestFault;
 use super::leftovers::MARK;
 use super::output::Output;
+use super::progress;
 use super::report::{End, StopCause, add_result, judge};
 use super::routes::Routes;
 use super::shipper::Shipment;
@@ -37,6 +38,7 @@ pub(super) struct Workshop {
     pub(super) routes: Routes,
     pub(super) spool: Spool,
     pub(super) shipper: mpsc::UnboundedSender<Shipment>,
+    pub(super) progress: progress::Board,
     /// The worker's directory, as the mark of its processes.
     pub(super) dir: PathBuf,
     pub(super) scratch_root: PathBuf,
@@ -64,7 +66,8 @@ pub(super) struct Job {
 
 /// Runs the attempt to its end.
 pub(super) async fn run(shop: Arc<Workshop>, mut job: Job) -> (Verdict, OutcomeReport) {
-    let mut output = Output::new(job.at, shop.spool.clone(), shop.shipper.clone());
+    let (spool, shipper) = (shop.spool.clone(), shop.shipper.clone());
+    let mut output = Output::new(job.at, spool, shipper, shop.progress.clone());
     let mut times = Times { started: 0, ended: 0 };
     let (end, stop, result) = match TaskBody::from_bytes(job.payload.bytes()) {
         Ok(body) => run_body(&shop, &mut job, &body, &mut output, &mut times).await,
@@ -110,7 +113,11 @@ async fn run_body(
         }
     };
     let launch = launch(shop, job.key, body, &context);
-    let (end, stop) = follow(shop, job, body, launch, output, times).await;
+    let watching = progress::watch(context.progress_path(), job.at, &shop.progress);
+    let (end, stop) = tokio::select! {
+        followed = follow(shop, job, body, launch, output, times) => followed,
+        never = watching => match never {},
+    };
     let checkpoints = needless_checkpoints(shop, job, body, &end);
     let result = leave(context, output.findings(), checkpoints).await;
     (end, stop, result)

@@ -105,6 +105,7 @@ impl Attempts {
         if let Some(running) = self.running.remove(&at) {
             self.gpus.give_back(running.gpus);
         }
+        self.shop.progress.remove(at);
         while self.tasks.try_join_next().is_some() {}
     }
 

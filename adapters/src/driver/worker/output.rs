@@ -3,6 +3,7 @@
 use tenure_core::ids::AttemptRef;
 use tokio::sync::mpsc;
 
+use super::progress::Board;
 use super::shipper::Shipment;
 use super::wall_ms;
 use crate::logs;
@@ -15,7 +16,10 @@ pub(super) struct Output {
     at: AttemptRef,
     spool: logs::Spool,
     shipper: mpsc::UnboundedSender<Shipment>,
+    progress: Board,
     findings: Findings,
+    /// Whether the findings have changed since the board was told.
+    found: bool,
     /// Whether the last piece of each stream was no whole line.
     continuing: [bool; 2],
     /// Lines that are not in the spool yet. They hold room of the command's output budget, so that a
@@ -30,9 +34,20 @@ impl Output {
         at: AttemptRef,
         spool: logs::Spool,
         shipper: mpsc::UnboundedSender<Shipment>,
+        progress: Board,
     ) -> Output {
-        let (findings, held) = (Findings::default(), Vec::new());
-        Output { at, spool, shipper, findings, continuing: [false; 2], held, count: 0, lost: 0 }
+        Output {
+            at,
+            spool,
+            shipper,
+            progress,
+            findings: Findings::default(),
+            found: false,
+            continuing: [false; 2],
+            held: Vec::new(),
+            count: 0,
+            lost: 0,
+        }
     }
 
     /// Takes one line; it is kept by the next [`Output::write`].
@@ -41,7 +56,7 @@ impl Output {
         let continues = line.ending == Ending::Continues;
         // A piece of a longer line means nothing by itself.
         if !*continuing && !continues {
-            self.findings.feed(&line.bytes);
+            self.found |= self.findings.feed(&line.bytes);
         }
         *continuing = continues;
         self.held.push((line, wall_ms()));
@@ -51,6 +66,11 @@ impl Output {
     pub(super) async fn write(&mut self) {
         if self.held.is_empty() {
             return;
+        }
+        if std::mem::take(&mut self.found)
+            && let Some(text) = self.findings.progress.clone()
+        {
+            self.progress.line(self.at, text);
         }
         let mut held = std::mem::take(&mut self.held);
         let count = held.len() as u64;

@@ -16,6 +16,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::attempts::Attempts;
 use super::disk::Disk;
 use super::input::Input;
+use super::progress::Board;
 use super::shipper::{Outlet, Shipment};
 use super::{WorkerEnd, WorkerOptions, WorkerState};
 use crate::clock::Clock;
@@ -40,6 +41,7 @@ pub(super) struct Worker {
     pub(super) attempts: Attempts,
     pub(super) disk: Disk,
     pub(super) shipper: mpsc::UnboundedSender<Shipment>,
+    pub(super) progress: Board,
     /// Taken from the inbox and not looked at yet.
     pub(super) waiting: VecDeque<Input>,
     /// Connections that core has not ended.
@@ -181,11 +183,12 @@ impl Worker {
         ack.log_positions.iter().filter_map(position).collect()
     }
 
-    /// Logs go to this session. Should core not want it, it hangs up at once.
+    /// Logs and progress go to this session. Should core not want it, it hangs up at once.
     fn attach(&mut self, session: SessionId, positions: Vec<(AttemptRef, u64)>) {
         if let Some(link) = self.links.get(&session) {
             let outlet = Outlet { session, frames: link.logs(), positions };
             let _ = self.shipper.send(Shipment::Attach(outlet));
+            self.progress.tell_all_again();
         }
     }
 
@@ -260,7 +263,10 @@ impl Worker {
             ToMaster::Finished(_) => Place::AfterLogs,
             _ => Place::First,
         };
-        let message = write_to_master(said, &self.identity, &self.names);
+        let mut message = write_to_master(said, &self.identity, &self.names);
+        if let Message::Heartbeat(beat) = &mut message {
+            beat.progress = self.progress.take_news();
+        }
         if link.say(message, place).is_err() {
             let closed = self.lost(session, "the master does not read what it is sent");
             let inbox = self.sender.clone();

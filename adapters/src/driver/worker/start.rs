@@ -16,6 +16,7 @@ use super::attempt::Workshop;
 use super::attempts::Attempts;
 use super::disk::Disk;
 use super::input::Input;
+use super::progress::Board;
 use super::routes::Routes;
 use super::run::Worker;
 use super::shipper::Shipper;
@@ -54,11 +55,13 @@ pub(super) async fn start(options: WorkerOptions) -> Result<WorkerHandle, StartE
     let unsettled: BTreeSet<AttemptRef> = remembered.outcomes.iter().map(|kept| kept.at).collect();
     let again_after = Duration::from_millis(options.policy.settings().result_timeout.0);
     let shipper = Shipper::start(spool.clone(), held, &unsettled, again_after);
+    let progress = Board::new(options.frame_limits);
     let shop = Workshop {
         executor,
         routes: Routes::start(events),
         spool,
         shipper: shipper.clone(),
+        progress: progress.clone(),
         scratch_root: empty(&options.dir.join("scratch"))?,
         checkpoint_root: checkpoint_root(&options)?,
         work_dir: work_dir(&options)?,
@@ -77,6 +80,7 @@ pub(super) async fn start(options: WorkerOptions) -> Result<WorkerHandle, StartE
         disk: Disk::start(outbox, sender.clone())
             .map_err(system("start the thread that writes records"))?,
         shipper,
+        progress,
         waiting: VecDeque::new(),
         links: HashMap::new(),
         next_session: 1,
