@@ -10,6 +10,9 @@ use serde::Serialize;
 /// The narrowest table that still says something.
 const LEAST_WIDTH: u16 = 40;
 
+/// A table of this width has room for more than the usual columns.
+const WIDE: u16 = 120;
+
 /// How data is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum Format {
@@ -96,6 +99,11 @@ fn one_line(cells: impl Iterator<Item = String>) -> Row {
 /// A task's name may hold anything; a table must not obey it.
 pub(crate) fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}
+
+/// Whether there is room for a column that most readers can do without.
+pub(crate) fn is_wide() -> bool {
+    width().is_none_or(|width| width >= WIDE)
 }
 
 fn width() -> Option<u16> {

@@ -41,8 +41,13 @@ pub(crate) fn run(args: &PsArgs, context: &Context) -> Result<Exit, Failure> {
         output::json(&list);
         return Ok(Exit::Done);
     }
-    let rows: Vec<Vec<String>> = list.tasks.iter().map(row).collect();
-    output::table(&["ID", "STATUS", "TRY", "WORKER", "SUBMITTED", "CHANGED", "TASK"], &rows);
+    let mut heading = vec!["ID", "STATUS", "TRY", "WORKER", "SUBMITTED", "CHANGED", "TASK"];
+    let mut rows: Vec<Vec<String>> = list.tasks.iter().map(row).collect();
+    if output::is_wide() && list.tasks.iter().any(|task| task.progress.is_some()) {
+        heading.push("PROGRESS");
+        rows.iter_mut().zip(&list.tasks).for_each(|(row, task)| row.push(progress(task)));
+    }
+    output::table(&heading, &rows);
     if let Some(cursor) = list.next_cursor {
         output::note(&format!("there are more: tenure ps --cursor {cursor}"));
     }
@@ -64,4 +69,8 @@ fn row(task: &Task) -> Vec<String> {
         format!("{} ago", describe::ago(&task.changed_at)),
         what,
     ]
+}
+
+fn progress(task: &Task) -> String {
+    task.progress.as_ref().map(|said| said.text.clone()).unwrap_or_default()
 }

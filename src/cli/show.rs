@@ -55,6 +55,10 @@ fn facts(detail: &TaskDetail) -> Vec<String> {
     if !task.name.is_empty() {
         lines.insert(1, format!("name       {}", output::printable(&task.name)));
     }
+    if let Some(said) = &task.progress {
+        let (text, ago) = (output::printable(&said.text), describe::ago(&said.at));
+        lines.push(format!("progress   {text} ({ago} ago)"));
+    }
     if let Some(at) = &task.not_before_at {
         lines.push(format!("not before {at}"));
     }
