@@ -67,13 +67,13 @@ impl Master {
         let Some(hold) = known.hold() else {
             return;
         };
-        let HoldStage::Away { until, adopting } = hold.stage else {
+        let HoldStage::Away { until, why } = hold.stage else {
             return;
         };
         let worker = hold.holder.worker;
         if until > now {
             self.deadlines.arm(until, Reason::Patience(task));
-        } else if adopting && self.may_wait_longer(now) {
+        } else if why == LoseReason::NotAdopted && self.may_wait_longer(now) {
             let effect = self.effects.look_at(worker);
             out.push(MasterCommand::Lease(effect, LeaseOp::IsAlive(worker)));
         } else {
@@ -126,17 +126,8 @@ impl Master {
         let Some(hold) = known.hold() else {
             return;
         };
-        let HoldStage::Away { adopting, .. } = hold.stage else {
+        let HoldStage::Away { why: reason, .. } = hold.stage else {
             return;
-        };
-        let silent = self
-            .workers
-            .get(&hold.holder.worker)
-            .is_some_and(|worker| now.since(worker.last_heard) >= self.settings.heartbeat_ttl);
-        let reason = match (adopting, silent) {
-            (true, _) => LoseReason::NotAdopted,
-            (false, true) => LoseReason::Silent,
-            (false, false) => LoseReason::Disconnected,
         };
         let counted = hold.started || known.row.started;
         let attempt = hold.fence.attempt;

@@ -180,7 +180,7 @@ impl Master {
             Stage::Running { session }
         } else {
             self.deadlines.arm(now, Reason::Patience(task));
-            Stage::Away { until: now, adopting: false }
+            Stage::Away { until: now, why: LoseReason::Disconnected }
         };
         let hold = Hold { holder, fence, started: true, stage };
         self.set_place(now, task, Place::Held(hold), out);

@@ -87,7 +87,7 @@ impl Master {
         let patience = self.tasks.get(&task).and_then(|known| known.row.limits.patience);
         let until = now + self.settings.adopt_grace.max(patience.unwrap_or_default());
         self.deadlines.arm(until, Reason::Patience(task));
-        Stage::Away { until, adopting: true }
+        Stage::Away { until, why: LoseReason::NotAdopted }
     }
 
     /// A later incarnation of the holder is known: the one that holds is over.

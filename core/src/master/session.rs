@@ -9,7 +9,7 @@ use super::{Master, Stage};
 use crate::command::{CloseReason, MasterCommand};
 use crate::ids::{Holder, SessionId, TaskId, WorkerId};
 use crate::message::{Hello, HelloRefusal, ToWorker};
-use crate::store::{StoreAnswer, StoreOp, StoreResult};
+use crate::store::{LoseReason, StoreAnswer, StoreOp, StoreResult};
 use crate::time::Time;
 
 /// One connection.
@@ -54,7 +54,7 @@ impl Master {
         if let Some(Session::Live(worker)) = self.sessions.remove(&session)
             && self.workers.get(&worker).is_some_and(|known| known.session == Some(session))
         {
-            self.on_worker_away(now, worker, now);
+            self.on_worker_away(now, worker, now, LoseReason::Disconnected);
             self.settle_contentions(now, session, out);
         }
     }
@@ -71,7 +71,7 @@ impl Master {
     }
 
     /// A worker has no session any more; its tasks wait for it as long as their patience lasts.
-    pub(super) fn on_worker_away(&mut self, now: Time, id: WorkerId, since: Time) {
+    pub(super) fn on_worker_away(&mut self, now: Time, id: WorkerId, since: Time, why: LoseReason) {
         let Some(worker) = self.workers.get_mut(&id) else {
             return;
         };
@@ -79,10 +79,10 @@ impl Master {
         if worker.documented {
             // A closed connection proves nothing here: it trains on. Silence decides.
             let until = worker.last_heard + self.settings.heartbeat_ttl;
-            self.send_away(now, id, |_| until);
+            self.send_away(now, id, LoseReason::Silent, |_| until);
         } else {
             let grace = self.settings.disconnect_grace;
-            self.send_away(now, id, |patience| since + patience.unwrap_or(grace));
+            self.send_away(now, id, why, |patience| since + patience.unwrap_or(grace));
         }
         self.refresh(now, id);
     }
@@ -91,6 +91,7 @@ impl Master {
         &mut self,
         now: Time,
         id: WorkerId,
+        why: LoseReason,
         until: impl Fn(Option<crate::time::Millis>) -> Time,
     ) {
         let Some(worker) = self.workers.get(&id) else {
@@ -105,7 +106,7 @@ impl Master {
                 && !matches!(hold.stage, HoldStage::Unsent | HoldStage::Away { .. })
             {
                 let until = until(patience).max(now);
-                hold.stage = HoldStage::Away { until, adopting: false };
+                hold.stage = HoldStage::Away { until, why };
                 self.deadlines.arm(until, Reason::Patience(*task));
             }
         }
@@ -239,7 +240,7 @@ impl Master {
             self.refuse(session, HelloRefusal::NameInUse, out);
         } else {
             self.close(pinged, CloseReason::Silent, out);
-            self.on_worker_away(now, hello.worker, now);
+            self.on_worker_away(now, hello.worker, now, LoseReason::Silent);
             self.register(now, session, hello, out);
         }
     }
@@ -260,7 +261,7 @@ impl Master {
         let older = self.workers.get(&id).and_then(|worker| worker.session);
         if let Some(older) = older.filter(|older| *older != session) {
             self.close(older, CloseReason::Replaced, out);
-            self.on_worker_away(now, id, now);
+            self.on_worker_away(now, id, now, LoseReason::Disconnected);
         }
         self.sessions.insert(session, Session::Live(id));
         self.workers.entry(id).or_default().greet(now, session, hello);
@@ -298,7 +299,7 @@ impl Master {
         let worker = self.sessions.get(&session).and_then(Session::live);
         self.close(session, CloseReason::Protocol, out);
         if let Some(worker) = worker {
-            self.on_worker_away(now, worker, now);
+            self.on_worker_away(now, worker, now, LoseReason::Disconnected);
         }
     }
 
@@ -316,7 +317,7 @@ impl Master {
         worker.watched = false;
         if let Some(session) = session {
             self.close(session, CloseReason::Silent, out);
-            self.on_worker_away(now, id, last_heard);
+            self.on_worker_away(now, id, last_heard, LoseReason::Silent);
         }
     }
 

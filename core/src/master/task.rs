@@ -2,7 +2,7 @@
 
 use crate::ids::{Attempt, EffectId, Fence, Holder, SessionId, WorkerId};
 use crate::spec::Payload;
-use crate::store::Row;
+use crate::store::{LoseReason, Row};
 use crate::time::Time;
 
 /// A task that is not over.
@@ -50,8 +50,8 @@ pub(super) enum Stage {
     Running { session: SessionId },
     /// Listed as finished in this session; its outcome is on the way.
     Finished { session: SessionId },
-    /// The session that knew it is over.
-    Away { until: Time, adopting: bool },
+    /// The session that knew it is over; if it is given up, then for this reason.
+    Away { until: Time, why: LoseReason },
 }
 
 impl Task {
