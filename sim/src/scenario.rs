@@ -91,12 +91,19 @@ names! {
 /// worker can be given up while it runs.
 const RUNS_FOR: Millis = Millis(300);
 
-/// The policy of small worlds: the default, without the net. What only the slow reconcile would find
-/// counts as stuck here.
+/// The policy of small worlds: the default, without the net, so that what only the slow reconcile would
+/// find counts as stuck; and with the longest timings shortened. A pause must outlast them all, and each second
+/// of it is a beat of every node that shows nothing new.
 #[must_use]
 pub fn small_world_policy() -> Policy {
-    let settings = Settings { reconcile: Millis(3_600_000), ..Settings::DEFAULT };
-    Policy::new(settings).expect("the default is safe, and reconcile is bound to nothing")
+    let settings = Settings {
+        adopt_max: Millis(5_500),
+        accept_timeout: Millis(500),
+        reconcile: Millis(3_600_000),
+        ..Settings::DEFAULT
+    };
+    Policy::new(settings)
+        .expect("adopt_max is above adopt_grace, and the others are bound to nothing")
 }
 
 /// The task of this number, as plain as it can be.
