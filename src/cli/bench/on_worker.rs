@@ -88,7 +88,9 @@ fn one(
     };
     let at = monotonic_ns();
     cluster.signal_worker(&worker, signal)?;
-    let mut second = meeting.wait_for(&id, first.start.attempt + 1, START_LIMIT)?;
+    let mut second = meeting
+        .wait_for(&id, first.start.attempt + 1, START_LIMIT)
+        .map_err(|failure| with_story(client, &id, failure))?;
     let time = second.start.at_ns.saturating_sub(at);
     if fault == Fault::Freeze {
         cluster.signal_worker(&worker, Signal::SIGCONT)?;
@@ -107,6 +109,20 @@ fn one(
     let complaint =
         (!complaints.is_empty()).then(|| format!("task {id}: {}", complaints.join(", ")));
     Ok((time, complaint))
+}
+
+/// A start that does not come says nothing by itself: what the master knows of the task is added, while there still
+/// is a master to ask.
+fn with_story(client: &Client, id: &str, failure: Failure) -> Failure {
+    let known = match (client.task(id), client.workers()) {
+        (Ok(task), Ok(workers)) => {
+            let events = task.events.iter().map(|event| format!("{event:?}"));
+            let events: Vec<String> = events.collect();
+            format!("{}; workers {:?}; {}", task.task.status, workers.workers, events.join("; "))
+        }
+        (Err(error), _) | (_, Err(error)) => format!("and the master does not tell more: {error}"),
+    };
+    Failure::new(failure.exit, format!("{}: {known}", failure.message))
 }
 
 fn report(
