@@ -64,6 +64,13 @@ impl Patience {
         }
     }
 
+    /// A master goes on after a pause. It could not give anything up meanwhile: its orders count from here.
+    pub fn on_resumed(&mut self, master: usize, now: Time) {
+        for (_, _, first) in self.ordered.iter_mut().filter(|(by, _, _)| *by == master) {
+            *first = now;
+        }
+    }
+
     /// A master hears that an attempt was accepted; `open` tells whether it is still the task's.
     pub fn on_accepted(
         &self,
@@ -164,6 +171,18 @@ mod tests {
         assert_eq!(accepted(true, 7_000), Ok(()));
         assert_eq!(accepted(false, 9_000), Ok(()));
         assert!(accepted(true, 9_000).is_err());
+    }
+
+    #[test]
+    fn a_master_that_stood_still_has_its_time_anew() {
+        let settings = Settings::DEFAULT;
+        let at = super::super::samples::AT;
+        let mut patience = Patience::default();
+        patience.on_ordered(0, at, Time(1_000));
+        patience.on_resumed(1, Time(8_000));
+        assert!(patience.on_accepted(&settings, 0, at, true, Time(9_000)).is_err());
+        patience.on_resumed(0, Time(8_000));
+        assert_eq!(patience.on_accepted(&settings, 0, at, true, Time(9_000)), Ok(()));
     }
 
     #[test]

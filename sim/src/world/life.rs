@@ -254,6 +254,7 @@ impl World {
         match node {
             NodeId::Master(index) => {
                 self.masters[index].life.state = State::Up;
+                self.oracle.patience.on_resumed(index, self.now);
                 self.go_on_master(index);
             }
             NodeId::Worker(index) => {
