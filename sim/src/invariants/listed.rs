@@ -1,4 +1,4 @@
-//! DESIGN.md section 4, "Every heartbeat": a mismatch is one only if the attempt is in neither part of the
+//! docs/fencing.md, "Every heartbeat": a mismatch is one only if the attempt is in neither part of the
 //! inventory. What a worker's last inventory lists is not taken back as never begun or as not there.
 
 use tenure_core::ids::{AttemptRef, SessionId, WorkerId};

@@ -1,5 +1,5 @@
-//! What must hold in every history: one file a property of DESIGN.md section 13, and three that sections 4
-//! and 5 promise beside.
+//! What must hold in every history: one file a property. The numbered ones are what Tenure promises; the
+//! others are rules of the protocol (docs/fencing.md) which keep those promises.
 //!
 //! The [`Oracle`] sees what really happened (rows before and after each write, processes, disks, what
 //! clients were told), never what a node believes. Each property is checked after the step that
@@ -76,15 +76,15 @@ properties! {
     StartedOnce "13 no attempt is started twice"
     /// Property 14.
     Outbox "14 an outcome leaves the outbox only when it is stored or overtaken"
-    /// DESIGN.md section 4, "One write per task".
+    /// docs/fencing.md, "One write per task".
     OneWrite "one write per task at a time, and none after an unknown one without a look"
-    /// DESIGN.md section 4, "Every heartbeat".
+    /// docs/fencing.md, "Every heartbeat".
     Listed "nothing is taken back that an inventory lists"
-    /// DESIGN.md section 4, "Worker gone" and "Takeover".
+    /// docs/fencing.md, "Worker gone" and "Takeover".
     Patience "a worker is given up when its patience is over, and not before"
-    /// DESIGN.md section 5, the trust window.
+    /// docs/fencing.md, "Leaders": the trust window.
     Trust "no leader decides after its lease may have run out"
-    /// STYLE.md section 5: input of any kind never panics; each answer is expected.
+    /// Input of any kind never panics; each answer is expected.
     Contract "the core takes every event, and never panics"
 }
 

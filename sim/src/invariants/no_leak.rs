@@ -1,5 +1,5 @@
 //! Property 10: At rest, once the longest key TTL has passed, no key names a task that is over; and a release ends
-//! only its own lease (DESIGN.md section 4, "Lease").
+//! only its own lease (docs/fencing.md, "Lease").
 //!
 //! Waiting for the TTL would cost every history as many events again. A key that nobody extends runs out by
 //! itself, so it is enough that no key of a task that is over was extended during the last heartbeats.

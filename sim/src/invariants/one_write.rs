@@ -1,4 +1,4 @@
-//! DESIGN.md section 4, "One write per task": while a write for a task is under way, nothing else is written
+//! docs/fencing.md, "One write per task": while a write for a task is under way, nothing else is written
 //! for it by the same leader; and after one whose answer is unknown the row is read before the next.
 
 use tenure_core::ids::{EffectId, Incarnation, TaskId};

@@ -1,4 +1,4 @@
-//! DESIGN.md section 4, "Worker gone" and "Takeover": a worker is given up only when its patience is over, and
+//! docs/fencing.md, "Worker gone" and "Takeover": a worker is given up only when its patience is over, and
 //! then it is: what a replaced incarnation held is ended at once, and so is an order that is never answered.
 //! Judged from what really happened: when the term began, when the leader last heard of the worker, when
 //! it greeted its next incarnation, and when it first gave the order.

@@ -1,4 +1,4 @@
-//! Property 13: No attempt is started twice. And what leads to it (DESIGN.md section 4, "Accept", "Session", "Claim"): a start
+//! Property 13: No attempt is started twice. And what leads to it (docs/fencing.md, "Accept", "Session", "Claim"): a start
 //! is on the disk before it happens; an attempt that was taken back as never begun does not begin after
 //! that ("neither" means never); and only the process that an attempt was claimed for starts it.
 

@@ -1,4 +1,4 @@
-//! DESIGN.md section 5: a leader that could not renew for one TTL decides nothing more. It may believe in its
+//! docs/fencing.md, "Leaders": a leader that could not renew for one TTL decides nothing more. It may believe in its
 //! lease from the sending of the order that took or renewed it, for one TTL, and no longer.
 
 use tenure_core::ids::{EffectId, Incarnation};

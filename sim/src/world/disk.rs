@@ -6,7 +6,7 @@ use tenure_core::ids::{AttemptRef, Incarnation, Term};
 use tenure_core::outcome::Outcome;
 use tenure_core::time::{Millis, Time};
 
-/// Records are synced within this; a power cut before it loses them (DESIGN.md section 4, "Commit").
+/// Records are synced within this; a power cut before it loses them (docs/fencing.md, "Commit").
 const SYNCED_WITHIN: Millis = Millis(50);
 
 /// The records in the order in which they were written, and what they come to.
