@@ -62,9 +62,17 @@ impl Master {
         self.desk(task).due = Some(due);
     }
 
-    /// What was to be done is not so any more.
-    pub(super) fn clear_due(&mut self, task: TaskId) {
-        if let Some(desk) = self.desks.get_mut(&task) {
+    /// What was ordered is done, or cannot be. Something else may have fallen due meanwhile: that stays.
+    fn done(&mut self, task: TaskId, doing: Doing) {
+        let Some(desk) = self.desks.get_mut(&task) else {
+            return;
+        };
+        let is_done = match (doing, desk.due) {
+            (Doing::End(ordered), Some(due)) => ordered == due,
+            (Doing::Keep { session }, Some(Due::Keep { session: due, .. })) => session == due,
+            (_, _) => false,
+        };
+        if is_done {
             desk.due = None;
         }
     }
@@ -117,7 +125,7 @@ impl Master {
         }
         if let Some(Due::Lift { attempt, holder }) = desk.due {
             let op = self.change_op(now, task, Change::Lift { attempt, holder })?;
-            return Some((Doing::End, op));
+            return Some((Doing::End(Due::Lift { attempt, holder }), op));
         }
         if let Some(report) = desk.reports.front() {
             let outcome = report.outcome.clone();
@@ -141,11 +149,11 @@ impl Master {
         match due {
             Due::Undo(attempt) => {
                 let (_, incarnation) = held.filter(|(newest, _)| *newest == attempt)?;
-                Some((Doing::End, Change::Undo { attempt, incarnation }))
+                Some((Doing::End(due), Change::Undo { attempt, incarnation }))
             }
             Due::Lose { attempt, counted, reason } => {
                 let (_, incarnation) = held.filter(|(newest, _)| *newest == attempt)?;
-                Some((Doing::End, Change::Lose { attempt, incarnation, counted, reason }))
+                Some((Doing::End(due), Change::Lose { attempt, incarnation, counted, reason }))
             }
             Due::Keep { attempt, holder, session } => {
                 let waits = held.is_none() && known.row.attempt == Some(attempt);
@@ -154,7 +162,7 @@ impl Master {
             Due::Mark(attempt) => {
                 let (_, incarnation) = held.filter(|(newest, _)| *newest == attempt)?;
                 (!known.row.started)
-                    .then_some((Doing::End, Change::MarkStarted { attempt, incarnation }))
+                    .then_some((Doing::End(due), Change::MarkStarted { attempt, incarnation }))
             }
             // Ordered before outcomes, which wait for it.
             Due::Lift { .. } => None,
@@ -201,12 +209,12 @@ impl Master {
                 self.on_claimed(now, row, holder, session, payload, out);
             }
             Doing::Keep { session } if wrote == Wrote::Applied => {
-                self.clear_due(task);
+                self.done(task, doing);
                 self.on_kept(now, row, session, out);
             }
             Doing::Claim { .. } | Doing::Reread => self.learn(now, row, out),
-            Doing::End | Doing::Keep { .. } => {
-                self.clear_due(task);
+            Doing::End(_) | Doing::Keep { .. } => {
+                self.done(task, doing);
                 self.learn(now, row, out);
             }
             Doing::Commit => self.on_committed(now, wrote, row, out),
@@ -222,7 +230,7 @@ impl Master {
         match doing {
             Doing::Commit => self.acknowledge_first(task, false, out),
             Doing::Cancel => self.answer_cancel(task, Reply::NoTask(task), out),
-            Doing::Claim { .. } | Doing::End | Doing::Keep { .. } | Doing::Reread => {}
+            Doing::Claim { .. } | Doing::End(_) | Doing::Keep { .. } | Doing::Reread => {}
         }
     }
 
@@ -237,7 +245,7 @@ impl Master {
         match doing {
             Doing::Claim { .. } => self.unreserve(now, task, out),
             Doing::Cancel => self.answer_cancel(task, Reply::StoreFailed, out),
-            Doing::End | Doing::Keep { .. } | Doing::Commit | Doing::Reread => {}
+            Doing::End(_) | Doing::Keep { .. } | Doing::Commit | Doing::Reread => {}
         }
         self.pause(now, task);
     }
@@ -249,7 +257,7 @@ impl Master {
             Doing::Claim { .. } if !self.rules.hold(Rule::UnknownReread) => {
                 self.unreserve(now, task, out);
             }
-            Doing::Claim { .. } | Doing::End | Doing::Keep { .. } | Doing::Commit => {}
+            Doing::Claim { .. } | Doing::End(_) | Doing::Keep { .. } | Doing::Commit => {}
         }
         self.desk(task).reread = self.rules.hold(Rule::UnknownReread);
     }

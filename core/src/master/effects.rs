@@ -3,6 +3,7 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
+use super::desk::Due;
 use crate::error::Refused;
 use crate::ids::{EffectId, Holder, RequestId, SessionId, TaskId, WorkerId};
 use crate::spec::{Payload, Shape};
@@ -12,8 +13,8 @@ use crate::spec::{Payload, Shape};
 pub(super) enum Doing {
     /// Give the task to a worker, in the session that it had then.
     Claim { holder: Holder, session: SessionId },
-    /// Take a claim back, give an attempt up, or note its start.
-    End,
+    /// Take a claim back, give an attempt up, or note its start: what was due when it was ordered.
+    End(Due),
     /// Let a worker go on with an attempt that had been given up.
     Keep { session: SessionId },
     /// Store the first outcome that waits.
