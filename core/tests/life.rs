@@ -3,7 +3,7 @@
 use tenure_core::command::{MasterCommand, Reply};
 use tenure_core::event::{Ask, MasterEvent};
 use tenure_core::ids::{
-    Attempt, AttemptRef, Incarnation, RequestId, SessionId, TaskId, Term, WorkerId,
+    Attempt, AttemptRef, EffectId, Incarnation, RequestId, SessionId, TaskId, Term, WorkerId,
 };
 use tenure_core::master::{Master, MasterConfig};
 use tenure_core::message::{Hello, Inventory, ToMaster, ToWorker};
@@ -13,7 +13,7 @@ use tenure_core::outcome::{Outcome, Verdict};
 use tenure_core::policy::Policy;
 use tenure_core::rules::Rules;
 use tenure_core::spec::{IdempotencyKey, Limits, Payload, Shape, Submission};
-use tenure_core::store::{Status, StoreResult};
+use tenure_core::store::{Status, StoreOp, StoreResult};
 use tenure_core::time::Time;
 
 /// A master on its stores, which answer at once.
@@ -88,14 +88,7 @@ impl Bench {
     }
 
     fn submit(&mut self, key: &str) {
-        let submission = Submission {
-            shape: Shape::default(),
-            limits: Limits::default(),
-            payload: Payload::of(b"true"),
-            key: IdempotencyKey(key.into()),
-            fingerprint: 1,
-        };
-        self.event(MasterEvent::Asked(RequestId(1), Ask::Submit(submission)));
+        self.event(MasterEvent::Asked(RequestId(1), Ask::Submit(submission(key))));
     }
 
     fn ordered(&self) -> Vec<(SessionId, AttemptRef)> {
@@ -108,6 +101,16 @@ impl Bench {
 
     fn status(&self, task: u64) -> Status {
         self.store.entry(TaskId(task)).expect("the task was stored").row.status
+    }
+}
+
+fn submission(key: &str) -> Submission {
+    Submission {
+        shape: Shape::default(),
+        limits: Limits::default(),
+        payload: Payload::of(b"true"),
+        key: IdempotencyKey(key.into()),
+        fingerprint: 1,
     }
 }
 
@@ -164,4 +167,33 @@ fn a_worker_that_disconnects_loses_its_task_to_an_idle_one_after_the_grace() {
     let (second, at) = bench.ordered()[1];
     assert_ne!(first, second);
     assert_eq!(at.attempt.number(), 2);
+}
+
+/// The one order to the task store among these commands.
+fn store_order(out: &mut Vec<MasterCommand>) -> (EffectId, StoreOp) {
+    let order = out.drain(..).find_map(|command| match command {
+        MasterCommand::Store(effect, op) => Some((effect, op)),
+        _ => None,
+    });
+    order.expect("an order to the store")
+}
+
+#[test]
+fn a_submission_without_answer_is_found_although_a_later_one_was_answered_first() {
+    let mut bench = Bench::new();
+    let mut out = Vec::new();
+    let mut orders = Vec::new();
+    for key in ["first", "second"] {
+        let asked = MasterEvent::Asked(RequestId(1), Ask::Submit(submission(key)));
+        bench.master.handle(bench.now, asked, &mut out).expect("it leads");
+        orders.push(store_order(&mut out));
+    }
+    let answers: Vec<_> = orders.iter().map(|(_, op)| bench.store.apply(bench.now, op)).collect();
+    let second = StoreResult::Answer(answers[1].clone());
+    bench.event(MasterEvent::Stored(orders[1].0, second));
+    bench.event(MasterEvent::Stored(orders[0].0, StoreResult::Unknown));
+    bench.now = Time(1_100);
+    bench.event(MasterEvent::Woke);
+    bench.connect(1, 1);
+    assert_eq!(bench.ordered(), [(SessionId(1), attempt(1))]);
 }

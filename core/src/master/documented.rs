@@ -160,6 +160,8 @@ impl Master {
             return;
         };
         // It ignores orders to stop, so an end after a cancel is what the cancel asked for, whatever it says.
+        let cancelled = self.tasks.get(&task).is_some_and(|known| known.row.cancel_requested);
+        let verdict = if cancelled { Verdict::Stopped } else { verdict };
         let outcome = Outcome { at, ran_by: Incarnation::DOCUMENTED, verdict, report };
         self.on_outcome(now, session, outcome, out);
     }

@@ -34,6 +34,8 @@ pub(super) enum Purpose {
         claim: Option<(Holder, SessionId)>,
         shape: Shape,
         payload: Payload,
+        /// The newest task known when it was ordered: the submitted one comes after it.
+        after: TaskId,
     },
     /// A change of one task, or a look at it.
     Task(TaskId, Doing),

@@ -99,17 +99,6 @@ pub struct Master {
     stop_asked: bool,
 }
 
-/// What a master has at hand, for metrics and tests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Counts {
-    /// Tasks that are not over.
-    pub open: usize,
-    /// Tasks that may be claimed.
-    pub queued: usize,
-    /// Workers with a session.
-    pub connected: usize,
-}
-
 impl Master {
     /// A master that has not looked at anything yet. Its first event is [`MasterEvent::Woke`].
     #[must_use]
@@ -184,13 +173,6 @@ impl Master {
         }
     }
 
-    /// What it has at hand.
-    #[must_use]
-    pub fn counts(&self) -> Counts {
-        let connected = self.workers.values().filter(|worker| worker.session.is_some());
-        Counts { open: self.tasks.len(), queued: self.queue.len(), connected: connected.count() }
-    }
-
     /// The term whose writes are under way: leading, or closing down.
     fn term(&self) -> Option<Term> {
         match self.stage {
@@ -221,8 +203,8 @@ impl Master {
             return Ok(());
         }
         match purpose {
-            Purpose::Insert { request, claim, shape, payload } => {
-                self.on_inserted(now, request, claim, &shape, payload, result, out);
+            Purpose::Insert { request, claim, shape, payload, after } => {
+                self.on_inserted(now, request, claim, &shape, payload, after, result, out);
             }
             Purpose::Task(task, doing) => self.on_task_answer(now, task, doing, result, out),
             Purpose::Register(session) => self.on_registered(now, session, &result, out),

@@ -6,7 +6,7 @@ use super::Master;
 use super::effects::Purpose;
 use super::expire::Reason;
 use crate::command::{MasterCommand, Reply};
-use crate::ids::{Fence, Holder, RequestId, SessionId, Term};
+use crate::ids::{Fence, Holder, RequestId, SessionId, TaskId, Term};
 use crate::spec::{Payload, Shape, Submission};
 use crate::store::{Row, Status, StoreAnswer, StoreOp, StoreResult};
 use crate::time::{Millis, Time};
@@ -31,6 +31,7 @@ impl Master {
             claim: claim.map(|(holder, session, _)| (holder, session)),
             shape: submission.shape.clone(),
             payload: submission.payload.clone(),
+            after: self.tasks.last_key_value().map(|(task, _)| *task).unwrap_or_default(),
         };
         let effect = self.effects.begin(purpose);
         let claim = claim.map(|(holder, _, term)| (holder, term));
@@ -70,6 +71,7 @@ impl Master {
         claim: Option<(Holder, SessionId)>,
         shape: &Shape,
         payload: Payload,
+        after: TaskId,
         result: StoreResult,
         out: &mut Vec<MasterCommand>,
     ) {
@@ -91,9 +93,7 @@ impl Master {
             StoreResult::Failed => Reply::StoreFailed,
             StoreResult::Answer(_) | StoreResult::Unknown => {
                 // The task may be stored although nobody here knows its id.
-                let newest = self.tasks.last_key_value().map(|(task, _)| *task);
-                let from = Reason::Rescan(newest.unwrap_or_default());
-                self.deadlines.arm(now + RESCAN_AFTER, from);
+                self.deadlines.arm(now + RESCAN_AFTER, Reason::Rescan(after));
                 Reply::Unknown
             }
         };
